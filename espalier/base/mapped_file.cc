@@ -1,0 +1,109 @@
+#include "espalier/base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace espalier {
+namespace {
+
+Error file_error(const std::string& what, const std::string& path) {
+  return Error{.what = fmt::format("{} '{}'", what, path), .expected = {},
+               .actual = std::strerror(errno), .fix = "Check the path and its permissions."};
+}
+
+// Closes on every way out.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+Result<size_t> regular_file_size(int fd, const std::string& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return file_error("cannot examine", path);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{.what = fmt::format("'{}' cannot be read as a file", path),
+                 .expected = "a regular file",
+                 .actual = S_ISDIR(info.st_mode) ? "a directory" : "a special file",
+                 .fix = "Name the file itself."};
+  }
+  return static_cast<size_t>(info.st_size);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return file_error("cannot open", path);
+  ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
+  if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
+  if (address == MAP_FAILED) return file_error("cannot map", path);
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(path, {static_cast<const std::byte*>(address), size}));
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release_pages() const {
+  if (!bytes_.empty()) {
+    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+  }
+}
+
+Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return file_error("cannot open", path);
+  ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
+  if (size > limit_bytes) {
+    return Error{.what = fmt::format("'{}' is too large", path),
+                 .expected = fmt::format("at most {} bytes", limit_bytes),
+                 .actual = fmt::format("{} bytes", size), .fix = "Check that this is the right file."};
+  }
+  std::string text(size, '\0');
+  size_t filled = 0;
+  while (filled < size) {
+    const ssize_t count = ::read(file.fd, text.data() + filled, size - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return file_error("cannot read", path);
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  text.resize(filled);
+  return text;
+}
+
+Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  std::string temporary = path + ".XXXXXX";
+  const Descriptor file{::mkstemp(temporary.data())};
+  if (file.fd < 0) return file_error("cannot create a file beside", path);
+  ::fchmod(file.fd, 0644);
+  if (!write_all(file.fd, bytes) || ::fsync(file.fd) != 0 ||
+      ::rename(temporary.c_str(), path.c_str()) != 0) {
+    Error error = file_error("cannot write", path);
+    error.fix = "Check free space and permissions; the old file is unchanged.";
+    ::unlink(temporary.c_str());
+    return error;
+  }
+  return Ok{};
+}
+
+}  // namespace espalier

@@ -1,0 +1,19 @@
+#include "espalier/base/result.h"
+
+namespace espalier {
+
+std::string Error::message() const {
+  std::string text = what;
+  if (!expected.empty()) text += ": expected " + expected;
+  if (!actual.empty()) text += (expected.empty() ? ": got " : ", got ") + actual;
+  if (!fix.empty()) text += ". " + fix;
+  return text;
+}
+
+Error Error::with_context(const std::string& context) const {
+  Error error = *this;
+  error.what = context + ": " + what;
+  return error;
+}
+
+}  // namespace espalier

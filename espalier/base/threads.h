@@ -1,0 +1,58 @@
+// ThreadPool: a fixed set of threads that run one function together, the caller being thread 0.
+// Workers are created once, spin briefly between runs and then sleep, so that an idle engine costs no CPU.
+// run() and barrier() do not allocate. One run at a time; barrier() only inside run(), by every thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace espalier {
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int thread_count);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int thread_count() const { return thread_count_; }
+
+  // Calls function(thread_index) once on each thread and returns when all have returned.
+  template <typename Function>
+  void run(Function&& function) {
+    using Callable = std::remove_reference_t<Function>;
+    run_erased([](void* context, int thread) { (*static_cast<Callable*>(context))(thread); },
+               const_cast<void*>(static_cast<const void*>(&function)));
+  }
+
+  // Every thread of the current run waits for all the others.
+  void barrier();
+
+ private:
+  using Erased = void (*)(void* context, int thread);
+  void run_erased(Erased function, void* context);
+  void worker(int thread);
+
+  const int thread_count_;
+  Erased function_ = nullptr;
+  void* context_ = nullptr;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int> running_{0};
+  std::atomic<int> barrier_arrived_{0};
+  std::atomic<uint64_t> barrier_generation_{0};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::thread> workers_;
+};
+
+// Number of physical cores this process may use (affinity and cgroup limits respected); at least 1.
+int physical_core_count();
+
+}  // namespace espalier

@@ -1,0 +1,70 @@
+#include "espalier/base/weights.h"
+
+#include <algorithm>
+
+namespace espalier {
+namespace {
+
+// Longest common prefix and suffix: cheap, and good enough to point at a renamed layer or a dropped prefix.
+size_t likeness(const std::string& a, const std::string& b) {
+  const auto prefix = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+  const auto suffix = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
+  return static_cast<size_t>(prefix + suffix);
+}
+
+}  // namespace
+
+int64_t TensorView::element_count() const {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  return count;
+}
+
+int64_t TensorView::rows() const {
+  int64_t count = 1;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) count *= shape[i];
+  return count;
+}
+
+int64_t TensorView::row_bytes() const {
+  const auto& info = encoding_info(encoding);
+  return columns() / info.block_elements * info.block_bytes;
+}
+
+std::span<const std::byte> TensorView::row(int64_t index) const {
+  const auto size = static_cast<size_t>(row_bytes());
+  return bytes.subspan(static_cast<size_t>(index) * size, size);
+}
+
+std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+Result<TensorView> Weights::get(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found != tensors_.end()) return found->second;
+  const auto nearest = std::max_element(tensors_.begin(), tensors_.end(), [&](auto& a, auto& b) {
+    return likeness(a.first, name) < likeness(b.first, name);
+  });
+  return Error{.what = fmt::format("tensor '{}' is missing", name),
+               .expected = {},
+               .actual = nearest == tensors_.end()
+                             ? std::string("a checkpoint without tensors")
+                             : fmt::format("a checkpoint whose nearest name is '{}'", nearest->first),
+               .fix = "Check that all files of the checkpoint are there and belong together."};
+}
+
+Result<TensorView> Weights::get(const std::string& name,
+                                std::span<const int64_t> expected_shape) const {
+  ASSIGN_OR_RETURN(TensorView view, get(name));
+  if (std::equal(view.shape.begin(), view.shape.end(), expected_shape.begin(),
+                 expected_shape.end())) {
+    return view;
+  }
+  return Error{.what = fmt::format("tensor '{}' has the wrong shape", name),
+               .expected = shape_text(expected_shape),
+               .actual = shape_text(view.shape),
+               .fix = "The configuration and the weights do not belong together."};
+}
+
+}  // namespace espalier

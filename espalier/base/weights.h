@@ -1,0 +1,58 @@
+// Weights: name -> view of a tensor as it is stored. Filled by formats, read by units. Views point into a
+// memory-mapped file that the Weights object keeps alive; nothing is copied and nothing is touched until
+// it is read. Immutable after construction; safe to read from any thread.
+//
+// Names are Hugging Face checkpoint names ("model.layers.0.self_attn.q_proj.weight") whatever the file
+// format: formats/ translates GGUF names, so that models and units know one vocabulary.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/dtype.h"
+#include "espalier/base/result.h"
+
+namespace espalier {
+
+// A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that block
+// encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment promise.
+struct TensorView {
+  Encoding encoding = Encoding::kF32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  int64_t element_count() const;
+  // Matrix reading: all dimensions but the last are rows. A 1-d tensor is one row.
+  int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
+  int64_t rows() const;
+  int64_t row_bytes() const;
+  std::span<const std::byte> row(int64_t index) const;
+};
+
+std::string shape_text(std::span<const int64_t> shape);  // "[576, 1536]"
+
+class Weights {
+ public:
+  Weights() = default;
+  // `owners` keep the mapped files (or buffers) behind the views alive.
+  Weights(std::map<std::string, TensorView> tensors, std::vector<std::shared_ptr<const void>> owners)
+      : tensors_(std::move(tensors)), owners_(std::move(owners)) {}
+
+  const std::map<std::string, TensorView>& all() const { return tensors_; }
+  bool contains(const std::string& name) const { return tensors_.contains(name); }
+  // The tensor, or an error naming it, the nearest existing name, and the expected and actual shape.
+  Result<TensorView> get(const std::string& name) const;
+  Result<TensorView> get(const std::string& name, std::span<const int64_t> expected_shape) const;
+
+ private:
+  std::map<std::string, TensorView> tensors_;
+  std::vector<std::shared_ptr<const void>> owners_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,47 @@
+// Model: a checkpoint's configuration turned into what the engine needs to know and a function that
+// writes programs. Each architecture is one file and one row in models/registry.cc. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "espalier/base/json.h"
+#include "espalier/base/result.h"
+#include "espalier/base/weights.h"
+#include "espalier/program/program.h"
+
+namespace espalier::models {
+
+// The shape of one function of the program set.
+struct FunctionShape {
+  int64_t rows = 64;      // T
+  int64_t kv_rows = 512;  // bucket
+  int64_t selected = 1;   // S
+  program::Head head = program::Head::kArgmax;
+};
+
+struct Model {
+  std::string architecture;  // model_type of the configuration, "llama"
+  int64_t vocab_size = 0;    // rows of the embedding table
+  int64_t hidden_size = 0;
+  int64_t layer_count = 0;
+  int64_t context_length = 0;    // positions
+  std::string embedding_tensor;  // [vocab_size, hidden_size]
+  std::string head_tensor;       // the same name where the head is tied
+  double embedding_scale = 1.0;
+  std::vector<std::string> required_tensors;  // all tensors of the checkpoint that programs read
+  std::function<program::Program(const FunctionShape&)> build;
+};
+
+// `config` has the keys of a Hugging Face config.json (formats/ writes the same keys for GGUF files, and
+// "rope_interleaved": true where q and k rows are stored permuted). `weights` settles what the
+// configuration leaves open (tied head, biases, widths) and is checked: every tensor that the programs read
+// exists with the right shape.
+Result<Model> make_model(const Json& config, const Weights& weights);
+
+// The architectures that make_model knows, for messages and `espalier doctor`.
+std::vector<std::string> known_architectures();
+
+}  // namespace espalier::models

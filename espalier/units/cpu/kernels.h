@@ -1,0 +1,70 @@
+// KernelSet: the kernels of one instruction set, a table of function pointers chosen once at load. The
+// portable set defines the arithmetic; every other set equals it bit for bit (design §11.1-3).
+//
+// Row kernels work on one row; a row's result depends on nothing but that row and the weights.
+// Reductions run over 16 virtual lanes in a fixed order (base/vec16.h), so lane count and ISA do not matter.
+// All pointers are to fp32 unless said otherwise; no alignment is needed; input and output may be the same
+// buffer where the signature has one of each. Thread-safe: kernels keep no state.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "espalier/units/cpu/linear.h"
+
+namespace espalier::units::cpu {
+
+// Attention of one row and one KV head (all query heads of its group), over the committed positions
+// 0..committed-1 and then over `path`, the row's ancestors inside the window and itself, in order of position.
+struct AttentionRow {
+  const float* query;         // [group, head_dim] rotated queries of the heads that share this KV head
+  int64_t group;              // heads / kv_heads
+  int64_t head_dim;
+  float scale;
+  const uint16_t* keys;       // committed K of this KV head, fp16; layout: attention_layout.h
+  const uint16_t* values;     // committed V of this KV head, fp16 [kv_rows, head_dim]
+  int64_t committed;          // positions
+  const uint16_t* window_keys;    // fp16 [T, window_stride] staged rows of the window, at this KV head
+  const uint16_t* window_values;  // fp16 [T, window_stride]
+  int64_t window_stride;          // elements between window rows
+  const int32_t* path;        // [path_length] window rows, ancestors first, the row itself last
+  int64_t path_length;
+  float* scores;              // scratch, at least (committed + path_length) rounded up to 16
+  float* output;              // [group, head_dim]
+};
+
+struct KernelSet {
+  std::string_view name;  // "portable", "avx2", "avx512vnni"
+  bool (*supported)();    // this CPU can run it
+
+  // linear.h: rows [first_row, first_row + row_count) of x [rows, x_stride] into the planes of `out`.
+  void (*quantize_rows)(const float* x, int64_t x_stride, int64_t first_row, int64_t row_count,
+                        Activations& out);
+  // y[r, n] for r in [0, row_count), n in the 16-output panels [first_panel, last_panel); y row stride in elements.
+  void (*linear)(const PackedLinear& weights, const Activations& x, int64_t row_count,
+                 int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride);
+
+  // Semantics of program/program.h; one row.
+  void (*rms_norm)(const float* x, const float* weight, int64_t channels, int64_t group_channels,
+                   float epsilon, float* y);
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t channels,
+                     float epsilon, float* y);
+  // cosines, sines: [pairs] of this row's position, already multiplied by the op's scale.
+  void (*rope)(const float* x, const float* cosines, const float* sines, int64_t heads,
+               int64_t head_dim, int64_t pairs, bool interleaved, float* y);
+  void (*gated_silu)(const float* gate, const float* up, int64_t channels, float* y);
+  void (*gelu)(const float* x, int64_t channels, bool tanh_form, float* y);
+  void (*add)(const float* a, const float* b, int64_t channels, float* y);
+  void (*mul)(const float* a, const float* b, int64_t channels, float* y);
+  // taps: [kernel] pointers to rows of z, oldest first; weight [kernel, channels] (transposed at load); bias may be null.
+  void (*short_conv)(const float* const* taps, int64_t kernel, const float* weight, const float* bias,
+                     int64_t channels, float* y);
+  void (*attention)(const AttentionRow& row);
+  void (*to_half)(const float* x, int64_t count, uint16_t* y);
+};
+
+// Sets of this build, best first; the portable one is last and always there.
+std::span<const KernelSet* const> all_kernel_sets();
+
+}  // namespace espalier::units::cpu

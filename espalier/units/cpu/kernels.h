@@ -15,23 +15,28 @@
 
 namespace espalier::units::cpu {
 
-// Attention of one row and one KV head (all query heads of its group), over the committed positions
-// 0..committed-1 and then over `path`, the row's ancestors inside the window and itself, in order of position.
-struct AttentionRow {
-  const float* query;         // [group, head_dim] rotated queries of the heads that share this KV head
-  int64_t group;              // heads / kv_heads
+// One query head of one row. Its keys are the committed positions 0..committed-1 and then `path`: the row's
+// ancestors inside the window and itself, in order of position.
+struct AttentionQuery {
+  const float* query;   // [head_dim], rotated
+  float* output;        // [head_dim]
+  const int32_t* path;  // [path_length] window rows, ancestors first, the row itself last
+  int64_t path_length;  // at least 1
+};
+
+inline constexpr int64_t kAttentionQueries = 6;  // of one tile: they share every load of K and V
+
+// Queries (of any rows and heads) that read the same KV head. What a query gets does not depend on the others.
+struct AttentionTile {
+  std::span<const AttentionQuery> queries;  // 1..kAttentionQueries
   int64_t head_dim;
   float scale;
-  const uint16_t* keys;       // committed K of this KV head, fp16; layout: attention_layout.h
-  const uint16_t* values;     // committed V of this KV head, fp16 [kv_rows, head_dim]
-  int64_t committed;          // positions
-  const uint16_t* window_keys;    // fp16 [T, window_stride] staged rows of the window, at this KV head
-  const uint16_t* window_values;  // fp16 [T, window_stride]
-  int64_t window_stride;          // elements between window rows
-  const int32_t* path;        // [path_length] window rows, ancestors first, the row itself last
-  int64_t path_length;
-  float* scores;              // scratch, at least (committed + path_length) rounded up to 16
-  float* output;              // [group, head_dim]
+  const uint16_t* keys;           // committed K of this KV head, fp16; layout: attention_layout.h
+  const uint16_t* values;         // committed V of this KV head
+  int64_t committed;              // positions
+  const uint16_t* window_keys;    // staged rows of the window, same layout with the window row as position
+  const uint16_t* window_values;
+  float* scratch;                 // attention_scratch_floats() of attention_layout.h
 };
 
 struct KernelSet {
@@ -57,11 +62,12 @@ struct KernelSet {
   void (*gelu)(const float* x, int64_t channels, bool tanh_form, float* y);
   void (*add)(const float* a, const float* b, int64_t channels, float* y);
   void (*mul)(const float* a, const float* b, int64_t channels, float* y);
-  // taps: [kernel] pointers to rows of z, oldest first; weight [kernel, channels] (transposed at load); bias may be null.
-  void (*short_conv)(const float* const* taps, int64_t kernel, const float* weight, const float* bias,
-                     int64_t channels, float* y);
-  void (*attention)(const AttentionRow& row);
-  void (*to_half)(const float* x, int64_t count, uint16_t* y);
+  // taps: [kernel] pointers to rows of z, oldest first; weight: tap k at weight + k * weight_stride (transposed at
+  // load); bias may be null.
+  void (*short_conv)(const float* const* taps, int64_t kernel, const float* weight,
+                     int64_t weight_stride, const float* bias, int64_t channels, float* y);
+  void (*attention)(const AttentionTile& tile);
+  void (*to_half)(const float* x, int64_t count, uint16_t* y);  // saturates at +-65504
 };
 
 // Sets of this build, best first; the portable one is last and always there.

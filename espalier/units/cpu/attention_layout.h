@@ -1,8 +1,11 @@
-// How K and V lie in memory, fp16, per KV head: of the committed positions (a State) and of the window (staged rows).
+// How K and V lie in memory, fp16, per KV head: of the committed positions (a State) and of the
+// window (staged rows).
 //
-//   K: blocks of 16 positions, [block][head_dim][16]: the scores of 16 positions are one vector that grows over d,
+//   K: blocks of 16 positions, [block][head_dim][16]: the scores of 16 positions are one vector
+//   that grows over d,
 //      so each score is a sequential sum over d whatever lane its position has.
-//   V: [position][value_stride], head_dim rounded up to whole vectors: the weighted sum runs over positions in order.
+//   V: [position][value_stride], head_dim rounded up to whole vectors: the weighted sum runs over
+//   positions in order.
 //
 // Formulas only; memory belongs to the State.
 #pragma once
@@ -13,7 +16,9 @@ namespace espalier::units::cpu {
 
 inline constexpr int64_t kLanes = 16;
 
-constexpr int64_t round_up_to_lanes(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
+constexpr int64_t round_up_to_lanes(int64_t count) {
+  return (count + kLanes - 1) / kLanes * kLanes;
+}
 
 // Elements of K of one KV head for `positions` positions.
 constexpr int64_t key_elements(int64_t positions, int64_t head_dim) {
@@ -28,9 +33,12 @@ constexpr int64_t value_elements(int64_t positions, int64_t head_dim) {
   return positions * value_stride(head_dim);
 }
 
-// Scores of one query: the committed positions and the deepest path, then room for the window in row order.
-constexpr int64_t attention_score_floats(int64_t kv_rows, int64_t window_rows) {
-  return round_up_to_lanes(kv_rows + window_rows);
+// Floats of scratch that one tile of `queries` needs: the queries, their scores by absolute
+// position (committed positions and the deepest path) and their scores by window row.
+constexpr int64_t attention_scratch_floats(int64_t queries, int64_t kv_rows, int64_t window_rows,
+                                           int64_t head_dim) {
+  return queries *
+         (head_dim + round_up_to_lanes(kv_rows + window_rows) + round_up_to_lanes(window_rows));
 }
 
 }  // namespace espalier::units::cpu

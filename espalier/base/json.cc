@@ -47,7 +47,11 @@ Result<T> typed_or(const Json& object, const std::string& key, T fallback, Get g
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, const std::string& source) {
+namespace {
+
+template <typename J>
+Result<J> parse_as(std::string_view text, const std::string& source,
+                   const typename J::parser_callback_t& callback) {
   if (nesting_depth(text) > kJsonDepthLimit) {
     return Error{.what = source + ": JSON is nested too deeply",
                  .expected = fmt::format("at most {} levels", kJsonDepthLimit),
@@ -55,11 +59,39 @@ Result<Json> parse_json(std::string_view text, const std::string& source) {
                  .fix = "The file is damaged or hostile."};
   }
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& exception) {
+    return J::parse(text, callback);
+  } catch (const typename J::exception& exception) {
     return Error{.what = source + ": not valid JSON", .expected = "a JSON document",
                  .actual = exception.what(), .fix = "Check that the file was downloaded completely."};
   }
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, const std::string& source) {
+  return parse_as<Json>(text, source, nullptr);
+}
+
+Result<OrderedJson> parse_ordered_json(std::string_view text, const std::string& source) {
+  // Each new key is compared with all keys before it, so their number is limited. Keys past the limit are
+  // dropped while parsing (that costs nothing), and the document is refused afterwards.
+  std::vector<size_t> members;
+  bool too_many = false;
+  const auto count_members = [&](int, OrderedJson::parse_event_t event, OrderedJson&) {
+    if (event == OrderedJson::parse_event_t::object_start) members.push_back(0);
+    if (event == OrderedJson::parse_event_t::object_end) members.pop_back();
+    if (event != OrderedJson::parse_event_t::key) return true;
+    const bool fits = ++members.back() <= kOrderedJsonMemberLimit;
+    too_many |= !fits;
+    return fits;
+  };
+  auto document = parse_as<OrderedJson>(text, source, count_members);
+  if (document.ok() && too_many) {
+    return Error{.what = source + ": a JSON object has too many members",
+                 .expected = fmt::format("at most {}", kOrderedJsonMemberLimit), .actual = "more",
+                 .fix = "Split the object."};
+  }
+  return document;
 }
 
 const Json* json_find(const Json& object, const std::string& key) {

@@ -14,11 +14,15 @@
 namespace espalier {
 
 using Json = nlohmann::json;
+// Keeps the order of keys, which chat templates print (tojson). Look-up is linear: for requests, not for files.
+using OrderedJson = nlohmann::ordered_json;
 
 inline constexpr int kJsonDepthLimit = 128;
+inline constexpr size_t kOrderedJsonMemberLimit = 1024;  // members of one object
 
 // `source` names the text in errors ("config.json"). Duplicate keys: the last one wins.
 Result<Json> parse_json(std::string_view text, const std::string& source);
+Result<OrderedJson> parse_ordered_json(std::string_view text, const std::string& source);
 
 // Required and optional members of an object. A JSON null counts as absent.
 Result<int64_t> json_integer(const Json& object, const std::string& key);

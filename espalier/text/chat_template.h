@@ -26,10 +26,10 @@ struct Segment {
 
 struct RenderOptions {
   bool add_generation_prompt = true;
-  std::string bos_token, eos_token;
-  Json tools;      // array of tool descriptions, or null
-  Json variables;  // object with further template variables (enable_thinking, ...), or null
-  std::optional<std::time_t> now;  // for strftime_now; the clock where absent
+  std::string bos_token = {}, eos_token = {};
+  OrderedJson tools = nullptr;      // array of tool descriptions, or null
+  OrderedJson variables = nullptr;  // object with further template variables (enable_thinking, ...), or null
+  std::optional<std::time_t> now = {};  // for strftime_now; the clock where absent
 };
 
 class Tokenizer;
@@ -43,7 +43,8 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   // `messages`: array of {"role", "content", ...}. Errors of raise_exception carry the template's message.
-  Result<std::vector<Segment>> render(const Json& messages, const RenderOptions& options) const;
+  // Ordered, because tojson prints keys in the order in which they came (parse_ordered_json); a Json converts.
+  Result<std::vector<Segment>> render(const OrderedJson& messages, const RenderOptions& options) const;
 
  private:
   struct Impl;

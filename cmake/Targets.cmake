@@ -1,30 +1,5 @@
 # espalier_library(<folder> SOURCES ... DEPS ... [LINK ...])  library of one folder, espalier_<folder>
 # espalier_test(<name> SOURCES ... DEPS ...)                  one GoogleTest binary, one ctest entry a test case
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-
-add_library(espalier_options INTERFACE)
-target_include_directories(espalier_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
-# -ffp-contract=off: results are defined to the bit, fused multiply-add is written where it is meant.
-target_compile_options(espalier_options INTERFACE -Wall -Wextra -Werror -ffp-contract=off)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_compile_options(espalier_options INTERFACE -march=x86-64-v3)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  target_compile_options(espalier_options INTERFACE -march=armv8.2-a+dotprod+fp16)
-endif()
-if(ESPALIER_SANITIZE)
-  target_compile_options(espalier_options INTERFACE -fsanitize=${ESPALIER_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
-  target_link_options(espalier_options INTERFACE -fsanitize=${ESPALIER_SANITIZE})
-endif()
-if(ESPALIER_FUZZ)
-  target_compile_options(espalier_options INTERFACE -fsanitize=fuzzer-no-link)
-endif()
 
 function(espalier_library folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LINK" ${ARGN})

@@ -1,0 +1,1 @@
+"""Tools around Espalier that need Python: reference vectors (golden)."""

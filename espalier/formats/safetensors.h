@@ -1,0 +1,36 @@
+// safetensors: one file, or a sharded set with an index. Memory-mapped and zero copy: views point
+// into the mapped files. Checked as the reference implementation checks (header at most 100 MB,
+// offsets contiguous and covering the data exactly, size equal to dtype times shape, no alignment
+// promised); a name that appears twice is refused too. Immutable after reading; safe to read from
+// any thread. Not for writing (formats/safetensors_writer.h) and without knowledge of models.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+
+#include "espalier/base/result.h"
+#include "espalier/base/weights.h"
+
+namespace espalier::formats {
+
+struct Safetensors {
+  std::map<std::string, TensorView> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+// A file that is already in memory; views point into `bytes`. `source` names it in errors.
+Result<Safetensors> parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
+
+Result<Weights> open_safetensors(const std::string& path);
+
+// `index_path`: model.safetensors.index.json, whose weight_map says which file beside it holds
+// which tensor. Tensors that the index does not name are left out.
+Result<Weights> open_sharded_safetensors(const std::string& index_path);
+
+// The dtype of the format with this encoding ("BF16"); empty for encodings that the format does not
+// have.
+std::string_view safetensors_dtype(Encoding encoding);
+
+}  // namespace espalier::formats

@@ -1,6 +1,6 @@
-// Target: the model as decoding sees it: run a window of rows, look at the heads, commit a path. Implemented by
-// engine/ over an Executable and its State; by fakes in tests. Knows token ids, not strings or tensors.
-// One caller at a time.
+// Target: the model as decoding sees it: run a window of rows, look at the heads, commit a path.
+// Implemented by engine/ over an Executable and its State; by fakes in tests. Knows token ids, not
+// strings or tensors. One caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ enum class HeadKind : uint8_t { kNone, kArgmax, kLogits };
 
 // Rows of one call, at most max_rows(). Row r has position committed_length() + depth(r).
 struct Window {
-  std::span<const TokenId> tokens;      // [rows]
-  std::span<const int32_t> parents;     // [rows] row of the parent, smaller than its own; -1: committed text
-  std::span<const int32_t> selected;    // rows whose head is wanted, ascending
+  std::span<const TokenId> tokens;    // [rows]
+  std::span<const int32_t> parents;   // [rows] window row, smaller than its own; -1: committed text
+  std::span<const int32_t> selected;  // rows whose head is wanted, ascending
   HeadKind head = HeadKind::kNone;
 };
 
@@ -32,8 +32,10 @@ class Target {
   virtual Status reserve(int64_t positions) = 0;
   // Computes the rows. Results of selected rows are valid until the next run().
   virtual void run(const Window& window) = 0;
-  virtual TokenId argmax(int64_t selected_index) const = 0;                  // HeadKind::kArgmax
-  virtual std::span<const float> logits(int64_t selected_index) const = 0;   // [vocab], HeadKind::kLogits
+  // With HeadKind::kArgmax: the best token of a selected row, the lowest id on ties.
+  virtual TokenId argmax(int64_t selected_index) const = 0;
+  // With HeadKind::kLogits: [vocab].
+  virtual std::span<const float> logits(int64_t selected_index) const = 0;
   // Keeps these rows of the last window, in order.
   virtual void commit(std::span<const int32_t> path) = 0;
 };

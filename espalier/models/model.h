@@ -35,10 +35,10 @@ struct Model {
   std::function<program::Program(const FunctionShape&)> build;
 };
 
-// `config` has the keys of a Hugging Face config.json (formats/ writes the same keys for GGUF files, and
-// "rope_interleaved": true where q and k rows are stored permuted). `weights` settles what the
-// configuration leaves open (tied head, biases, widths) and is checked: every tensor that the programs read
-// exists with the right shape.
+// `config` has the keys of a Hugging Face config.json (formats/ writes the same keys for GGUF
+// files, and "rope_interleaved": true where q and k rows are stored permuted). `weights` settles
+// what the configuration leaves open (tied head, biases, widths) and is checked: every tensor that
+// the programs read exists with the right shape.
 Result<Model> make_model(const Json& config, const Weights& weights);
 
 // The architectures that make_model knows, for messages and `espalier doctor`.

@@ -1,9 +1,10 @@
-// Program: an immutable graph of coarse ops over static shapes. A model is written once, as a set of
-// programs (one per window height, KV bucket and head) that share weights and states; units execute them,
-// exporters translate them, the validator checks them, and all of them can be printed and parsed.
+// Program: an immutable graph of coarse ops over static shapes. A model is written once, as a set
+// of programs (one per window height, KV bucket and head) that share weights and states; units
+// execute them, exporters translate them, the validator checks them, and all of them can be printed
+// and parsed.
 //
-// Logical shapes are [rows, channels]; a unit picks its own layout. A program knows no file format and no
-// device: weights are names with shapes, states are kinds with shapes.
+// Logical shapes are [rows, channels]; a unit picks its own layout. A program knows no file format
+// and no device: weights are names with shapes, states are kinds with shapes.
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,24 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-// A weight as an op reads it: rows [first_row, first_row + rows) of the checkpoint tensor `tensor`, read as
-// a [rows, columns] matrix; a vector is [1, n]. Two ops that read the same rows share one Weight.
+// A weight as an op reads it: rows [first_row, first_row + rows) of the checkpoint tensor `tensor`,
+// read as a [rows, columns] matrix; a vector is [1, n]. Two ops that read the same rows share one
+// Weight.
 struct Weight {
   std::string tensor;
   int64_t first_row = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  int64_t tensor_rows = 0;  // rows of the whole tensor, so that shapes can be checked against the file
+  int64_t tensor_rows =
+      0;  // rows of the whole tensor, so that shapes can be checked against the file
   bool operator==(const Weight&) const = default;
 };
 
 enum class StateKind : uint8_t {
-  kKeyValue,   // rows: the bucket (positions allocated); channels: kv_heads * head_dim, for K and for V
-  kShortConv,  // rows: kernel - 1; channels: the conv width; the last committed rows of the conv's input
+  kKeyValue,   // rows: the bucket (positions allocated); channels: kv_heads * head_dim, for K and
+               // for V
+  kShortConv,  // rows: kernel - 1; channels: the conv width; the last committed rows of the conv's
+               // input
 };
 
 struct State {
@@ -60,8 +65,21 @@ struct State {
 };
 
 enum class OpKind : uint8_t {
-  kLinear, kRmsNorm, kLayerNorm, kRope, kShortConv, kAttention, kKvWrite, kGatedSilu, kGelu, kAdd, kMul,
-  kGatherRows, kHeadArgmax, kHeadLogits, kMeanPool,
+  kLinear,
+  kRmsNorm,
+  kLayerNorm,
+  kRope,
+  kShortConv,
+  kAttention,
+  kKvWrite,
+  kGatedSilu,
+  kGelu,
+  kAdd,
+  kMul,
+  kGatherRows,
+  kHeadArgmax,
+  kHeadLogits,
+  kMeanPool,
 };
 
 struct Attribute {
@@ -72,13 +90,14 @@ struct Attribute {
 
 struct Op {
   OpKind kind = OpKind::kLinear;
-  std::vector<ValueId> inputs;
-  std::vector<WeightId> weights;
+  std::vector<ValueId> inputs{};
+  std::vector<WeightId> weights{};
   StateId state = kNone;
-  std::vector<Attribute> attributes;  // in the order of the op table
-  std::vector<ValueId> outputs;
+  std::vector<Attribute> attributes{};  // in the order of the op table
+  std::vector<ValueId> outputs{};
 
-  // The attribute of that name; its absence is our bug (the validator has run before any unit sees an op).
+  // The attribute of that name; its absence is our bug (the validator has run before any unit sees
+  // an op).
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
@@ -86,29 +105,40 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-// Semantics of the ops, per row r unless said otherwise. T is the window height, S the number of selected rows.
+// Semantics of the ops, per row r unless said otherwise. T is the window height, S the number of
+// selected rows.
 //   linear       x[T,K]; W[N,K], optional bias [1,N]          -> y[T,N] = x W^T + bias
-//   rms_norm     x[T,C]; w[1,G]; epsilon                      -> each group of G channels on its own (G divides C):
+//   rms_norm     x[T,C]; w[1,G]; epsilon                      -> each group of G channels on its
+//   own (G divides C):
 //                                                                x * w / sqrt(mean(x^2) + epsilon)
-//   layer_norm   x[T,C]; w[1,C], b[1,C]; epsilon              -> (x - mean) / sqrt(var + epsilon) * w + b
-//   rope         x[T,C], positions[T,1]; head_dim, style ("neox": pairs i, i + n; "interleaved": pairs 2i, 2i + 1),
+//   layer_norm   x[T,C]; w[1,C], b[1,C]; epsilon              -> (x - mean) / sqrt(var + epsilon) *
+//   w + b rope         x[T,C], positions[T,1]; head_dim, style ("neox": pairs i, i + n;
+//   "interleaved": pairs 2i, 2i + 1),
 //                frequencies (n values, radians per position), scale
-//                                                             -> pair rotated by position * frequencies[i], times scale;
-//                                                                channels of a head beyond 2n pass through
+//                                                             -> pair rotated by position *
+//                                                             frequencies[i], times scale;
+//                                                                channels of a head beyond 2n pass
+//                                                                through
 //   short_conv   z[T,C], conv_gather[T,k-1]; w[C,k], optional bias [1,C]; state
-//                                                             -> y[r,c] = bias + w[c,k-1] z[r,c] + sum_j w[c,k-1-j] Z[gather[r,j-1],c],
-//                                                                j = 1..k-1 (1 parent, 2 grandparent); Z = state rows ++ window rows.
-//                                                                Stages z for commit.
-//   kv_write     k[T,C], v[T,C]; state                        -> (no output) stages the rows for commit; must precede attention
-//   attention    q[T,heads*head_dim], ancestors[T,T]; state; heads, kv_heads, head_dim, scale
-//                                                             -> softmax over the committed positions and the row's ancestors
-//                                                                inside the window, itself included; head h reads kv head
-//                                                                h / (heads / kv_heads)
+//                                                             -> y[r,c] = bias + w[c,k-1] z[r,c] +
+//                                                             sum_j w[c,k-1-j] Z[gather[r,j-1],c],
+//                                                                j = 1..k-1 (1 parent, 2
+//                                                                grandparent); Z = state rows ++
+//                                                                window rows. Stages z for commit.
+//   kv_write     k[T,C], v[T,C]; state                        -> (no output) stages the rows for
+//   commit; must precede attention attention    q[T,heads*head_dim], ancestors[T,T]; state; heads,
+//   kv_heads, head_dim, scale
+//                                                             -> softmax over the committed
+//                                                             positions and the row's ancestors
+//                                                                inside the window, itself
+//                                                                included; head h reads kv head h /
+//                                                                (heads / kv_heads)
 //   gated_silu   gate[T,C], up[T,C]                           -> silu(gate) * up
 //   gelu         x[T,C]; approximation ("tanh" | "erf")       -> gelu(x)
 //   add, mul     a[T,C], b[T,C]                               -> elementwise
 //   gather_rows  x[T,C], selected[S,1]                        -> y[S,C] = x[selected[s]]
-//   head_argmax  x[S,C]; W[V,C]; subrange                     -> max[S,n], index[S,n] (i32, within the subrange, lowest on ties),
+//   head_argmax  x[S,C]; W[V,C]; subrange                     -> max[S,n], index[S,n] (i32, within
+//   the subrange, lowest on ties),
 //                                                                n = ceil(V / subrange)
 //   head_logits  x[S,C]; W[V,C]                               -> logits[S,V]
 //   mean_pool    x[T,C], row_count                            -> y[1,C]
@@ -122,7 +152,8 @@ struct Program {
   int64_t selected = 0;  // S, rows that the head is computed for, at most
   Head head = Head::kArgmax;
   std::vector<Value> values;
-  std::vector<ValueId> inputs;   // embeddings, positions, ancestors, conv_gather (models with conv), selected
+  std::vector<ValueId>
+      inputs;  // embeddings, positions, ancestors, conv_gather (models with conv), selected
   std::vector<ValueId> outputs;  // max and index, or logits
   std::vector<State> states;
   std::vector<Weight> weights;
@@ -132,8 +163,8 @@ struct Program {
   const Value& value(ValueId id) const { return values.at(static_cast<size_t>(id)); }
 };
 
-// Functions of one model. They share weights by (tensor, first_row, rows) and states by index: every
-// function lists the same states in the same order, differing only in the bucket.
+// Functions of one model. They share weights by (tensor, first_row, rows) and states by index:
+// every function lists the same states in the same order, differing only in the bucket.
 struct ProgramSet {
   std::vector<Program> functions;
 };

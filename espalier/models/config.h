@@ -1,0 +1,48 @@
+// Reading of configurations: typed keys with ranges, so that a hostile config.json ends as an Error
+// that names the key. Pure functions over Json, thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "espalier/base/json.h"
+#include "espalier/base/result.h"
+#include "espalier/base/weights.h"
+
+namespace espalier::models {
+
+// Largest width, head count or vocabulary that is believed; products of two stay far within 64
+// bits.
+inline constexpr int64_t kMaxDimension = int64_t{1} << 24;
+inline constexpr int64_t kMaxContext = int64_t{1} << 30;
+
+// An integer of 1..most.
+Result<int64_t> dimension(const Json& config, const std::string& key, int64_t most = kMaxDimension);
+Result<int64_t> dimension_or(const Json& config, const std::string& key, int64_t fallback,
+                             int64_t most = kMaxDimension);
+// The norm's epsilon: 0 to below 1.
+Result<double> epsilon_or(const Json& config, const std::string& key, double fallback);
+
+Error config_error(const std::string& what, std::string expected, std::string actual);
+
+// `dividend` must be a multiple of `divisor`; the error names both keys.
+Status expect_divides(const std::string& divisor_key, int64_t divisor,
+                      const std::string& dividend_key, int64_t dividend);
+
+// Number of layers. Every layer has a tensor at least, so a count beyond the number of tensors is a
+// lie and is refused before anything is built from it.
+Result<int64_t> layer_count(const Json& config, const Weights& weights);
+
+// What comes before "embed_tokens.weight" in the names of the checkpoint: "model.", or what
+// multimodal exports put around it.
+std::string tensor_prefix(const Weights& weights);
+
+// "lm_head.weight" where the checkpoint has it, otherwise the embedding, unless the configuration
+// says that the head is not tied. `prefix` is tensor_prefix().
+Result<std::string> head_tensor(const Json& config, const Weights& weights,
+                                const std::string& prefix);
+
+// Rows of a matrix of `columns` columns: the width that the configuration leaves to the weights.
+Result<int64_t> rows_of(const Weights& weights, const std::string& tensor, int64_t columns);
+
+}  // namespace espalier::models

@@ -1,6 +1,6 @@
-// Checkpoint: everything that a model directory, a safetensors file's directory or a GGUF file holds, in one
-// vocabulary: Hugging Face configuration keys, tensor names and tokenizer pipeline, whatever the format.
-// Opening maps files and reads metadata; tensor bytes are not touched.
+// Checkpoint: everything that a model directory, a safetensors file's directory or a GGUF file
+// holds, in one vocabulary: Hugging Face configuration keys, tensor names and tokenizer pipeline,
+// whatever the format. Opening maps files and reads metadata; tensor bytes are not touched.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace espalier::formats {
 
 struct Checkpoint {
   std::string path;
-  std::string format;  // "gguf", "safetensors"
-  std::string name;    // for people; the file's own name where it has one
+  std::string format;      // "gguf", "safetensors"
+  std::string name;        // for people; the file's own name where it has one
   Json config;             // keys of config.json
   Json generation_config;  // keys of generation_config.json; null where absent
   Weights weights;
@@ -25,8 +25,8 @@ struct Checkpoint {
   std::string bos_token, eos_token;          // texts, for templates; empty where absent
 };
 
-// `path`: a GGUF file (any file of a split set), a .safetensors file, or a directory with config.json and
-// model.safetensors or model.safetensors.index.json.
+// `path`: a GGUF file (any file of a split set), a .safetensors file, or a directory with
+// config.json and model.safetensors or model.safetensors.index.json.
 Result<Checkpoint> open_checkpoint(const std::string& path);
 
 }  // namespace espalier::formats

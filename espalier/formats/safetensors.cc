@@ -127,9 +127,8 @@ class Shards {
     const auto found = shards_.find(name);
     if (found != shards_.end()) return &found->second;
     const std::string path = (folder_ / relative).string();
-    ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> mapped, MappedFile::open(path));
-    ASSIGN_OR_RETURN(Safetensors content, parse_safetensors(mapped->bytes(), path));
-    owners_.push_back(std::move(mapped));
+    ASSIGN_OR_RETURN(Safetensors content, open_safetensors(path));
+    owners_.push_back(std::move(content.owners.front()));
     return &shards_.emplace(name, std::move(content)).first->second;
   }
 
@@ -158,16 +157,17 @@ Result<Safetensors> parse_safetensors(std::span<const std::byte> bytes, const st
   ASSIGN_OR_RETURN(SafetensorsHeader header, parse_safetensors_header(json, source));
   auto tensors = place_tensors(std::move(header.tensors), bytes.subspan(reader.offset()));
   if (!tensors.ok()) return tensors.error().with_context(source);
-  return Safetensors{std::move(tensors).value(), std::move(header.metadata)};
+  return Safetensors{std::move(tensors).value(), std::move(header.metadata), {}};
 }
 
-Result<Weights> open_safetensors(const std::string& path) {
+Result<Safetensors> open_safetensors(const std::string& path) {
   ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   ASSIGN_OR_RETURN(Safetensors content, parse_safetensors(file->bytes(), path));
-  return Weights(std::move(content.tensors), {std::move(file)});
+  content.owners.push_back(std::move(file));
+  return content;
 }
 
-Result<Weights> open_sharded_safetensors(const std::string& index_path) {
+Result<Safetensors> open_sharded_safetensors(const std::string& index_path) {
   ASSIGN_OR_RETURN(const std::string text, read_text_file(index_path, kIndexBytesLimit));
   ASSIGN_OR_RETURN(const Json index, parse_json(text, index_path));
   const Json* weight_map = json_find(index, "weight_map");
@@ -175,13 +175,14 @@ Result<Weights> open_sharded_safetensors(const std::string& index_path) {
     return damaged(index_path + ": no weight map", "an object 'weight_map'", "none");
   }
   Shards shards(std::filesystem::path(index_path).parent_path());
-  std::map<std::string, TensorView> tensors;
+  Safetensors set;
   for (const auto& [tensor, file] : weight_map->items()) {
     auto view = shards.find(tensor, file);
     if (!view.ok()) return view.error().with_context(index_path);
-    tensors.emplace(tensor, std::move(view).value());
+    set.tensors.emplace(tensor, std::move(view).value());
   }
-  return Weights(std::move(tensors), shards.take_owners());
+  set.owners = shards.take_owners();
+  return set;
 }
 
 std::string_view safetensors_dtype(Encoding encoding) {

@@ -7,8 +7,11 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
@@ -17,17 +20,19 @@ namespace espalier::formats {
 
 struct Safetensors {
   std::map<std::string, TensorView> tensors;
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata;      // of the file; empty for a sharded set
+  std::vector<std::shared_ptr<const void>> owners;  // keep the bytes behind the views alive
 };
 
-// A file that is already in memory; views point into `bytes`. `source` names it in errors.
+// A file that is already in memory; views point into `bytes` and `owners` stays empty. `source`
+// names it in errors.
 Result<Safetensors> parse_safetensors(std::span<const std::byte> bytes, const std::string& source);
 
-Result<Weights> open_safetensors(const std::string& path);
+Result<Safetensors> open_safetensors(const std::string& path);
 
 // `index_path`: model.safetensors.index.json, whose weight_map says which file beside it holds
 // which tensor. Tensors that the index does not name are left out.
-Result<Weights> open_sharded_safetensors(const std::string& index_path);
+Result<Safetensors> open_sharded_safetensors(const std::string& index_path);
 
 // The dtype of the format with this encoding ("BF16"); empty for encodings that the format does not
 // have.

@@ -1,0 +1,140 @@
+#include "espalier/engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "espalier/units/registry.h"
+
+namespace espalier::engine {
+namespace {
+
+constexpr int64_t kSmallestBucket = 512;  // positions
+constexpr size_t kMaxBuckets = 6;         // each is compiled once per head
+constexpr program::Head kHeads[] = {program::Head::kArgmax, program::Head::kLogits};
+
+// `eos_token_id` of a configuration: a token, a list of tokens, or nothing.
+void collect_end_tokens(const Json& config, std::vector<TokenId>& out) {
+  const Json* member = json_find(config, "eos_token_id");
+  if (member == nullptr) return;
+  const auto add = [&](const Json& id) {
+    if (id.is_number_integer()) out.push_back(id.get<TokenId>());
+  };
+  if (member->is_array()) {
+    std::ranges::for_each(*member, add);
+  } else {
+    add(*member);
+  }
+}
+
+std::vector<TokenId> end_tokens_of(const formats::Checkpoint& checkpoint, int64_t vocab_size) {
+  std::vector<TokenId> tokens;
+  collect_end_tokens(checkpoint.generation_config, tokens);
+  collect_end_tokens(checkpoint.config, tokens);
+  if (checkpoint.tokenizer && checkpoint.tokenizer->eos_id) {
+    tokens.push_back(*checkpoint.tokenizer->eos_id);
+  }
+  std::erase_if(tokens, [&](TokenId id) { return id < 0 || id >= vocab_size; });
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
+std::vector<TensorInfo> tensors_of(const models::Model& model, const Weights& weights) {
+  std::vector<std::string> names = model.required_tensors;
+  names.push_back(model.embedding_tensor);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<TensorInfo> tensors;
+  for (const std::string& name : names) {
+    const TensorView& view = weights.all().at(name);  // make_model has seen it
+    tensors.push_back({name, view.shape, view.encoding, static_cast<int64_t>(view.bytes.size())});
+  }
+  return tensors;
+}
+
+Status check_options(const EngineOptions& options, const models::Model& model) {
+  if (options.window < 1 || options.window > kMaxWindow) {
+    return Error{.what = "the window has no usable height",
+                 .expected = fmt::format("1 to {} rows", kMaxWindow),
+                 .actual = fmt::format("{}", options.window),
+                 .fix = "Choose another --window."};
+  }
+  if (options.context < 0 || options.context > model.context_length) {
+    return Error{.what = "the context is not one that the model has",
+                 .expected = fmt::format("1 to {} positions", model.context_length),
+                 .actual = fmt::format("{}", options.context),
+                 .fix = "Choose another --context."};
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+std::vector<int64_t> buckets_of(int64_t context) {
+  for (int64_t factor = 2;; factor *= 2) {
+    std::vector<int64_t> buckets;
+    for (int64_t rows = kSmallestBucket; rows < context && buckets.size() < kMaxBuckets;
+         rows *= factor) {
+      buckets.push_back(rows);
+    }
+    if (buckets.size() == kMaxBuckets) continue;
+    buckets.push_back(context);
+    return buckets;
+  }
+}
+
+Engine::Engine(formats::Checkpoint checkpoint, models::Model model, const EngineOptions& options)
+    : checkpoint_(std::move(checkpoint)),
+      model_(std::move(model)),
+      options_(options),
+      buckets_(buckets_of(options.context)),
+      end_tokens_(end_tokens_of(checkpoint_, model_.vocab_size)),
+      tensors_(tensors_of(model_, checkpoint_.weights)) {}
+
+program::Program Engine::program(size_t bucket, program::Head head) const {
+  return model_.build({.rows = options_.window,
+                       .kv_rows = buckets_.at(bucket),
+                       .selected = options_.window,
+                       .head = head});
+}
+
+size_t Engine::function(size_t bucket, program::Head head) const {
+  return bucket * std::size(kHeads) + (head == program::Head::kArgmax ? 0 : 1);
+}
+
+Result<std::unique_ptr<const Engine>> Engine::load(const std::string& path,
+                                                   const EngineOptions& options) {
+  ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, formats::open_checkpoint(path));
+  return load(std::move(checkpoint), options);
+}
+
+Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoint,
+                                                   const EngineOptions& options) {
+  auto model = models::make_model(checkpoint.config, checkpoint.weights);
+  if (!model.ok()) return model.error().with_context(checkpoint.path);
+  RETURN_IF_ERROR(check_options(options, *model));
+  EngineOptions chosen = options;
+  if (chosen.unit.empty()) chosen.unit = units::unit_names().front();
+  if (chosen.context == 0) chosen.context = model->context_length;
+  ASSIGN_OR_RETURN(std::unique_ptr<units::Unit> unit, units::make_unit(chosen.unit));
+
+  std::unique_ptr<Engine> engine(
+      new Engine(std::move(checkpoint), std::move(model).value(), chosen));
+  program::ProgramSet programs;
+  for (size_t bucket = 0; bucket < engine->buckets_.size(); ++bucket) {
+    for (const program::Head head : kHeads) {
+      CHECK_EQ(programs.functions.size(), engine->function(bucket, head));
+      programs.functions.push_back(engine->program(bucket, head));
+    }
+  }
+  auto executable = unit->compile(std::move(programs), engine->checkpoint_.weights,
+                                  engine->model_.embedding_tensor, chosen.compile);
+  if (!executable.ok()) return executable.error().with_context(engine->checkpoint_.path);
+  engine->executable_ = std::move(executable).value();
+  engine->checkpoint_.weights = Weights();  // packed: the files can be closed
+  return std::unique_ptr<const Engine>(std::move(engine));
+}
+
+}  // namespace espalier::engine

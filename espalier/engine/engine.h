@@ -1,0 +1,78 @@
+// Engine: a model, loaded and compiled on one unit; the only place where formats, models, units and
+// decoding meet. Everything that can be decided is decided in load(): programs, kernels, buckets,
+// packed weights. Immutable afterwards; the checkpoint's files are closed again once the weights
+// are packed.
+//
+// Sessions (engine/session.h) share an engine, but its executable runs one call at a time: sessions
+// that generate at the same time need a lock of their caller. Knows token ids, not text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/result.h"
+#include "espalier/formats/checkpoint.h"
+#include "espalier/models/model.h"
+#include "espalier/units/unit.h"
+
+namespace espalier::engine {
+
+struct EngineOptions {
+  std::string unit = {};  // "": the default, the first of units::unit_names()
+  int64_t window = 64;    // rows of one call
+  int64_t context = 0;    // positions; 0: the model's own context
+  units::CompileOptions compile = {};
+};
+
+inline constexpr int64_t kMaxWindow = 1024;  // rows; the activations of a call grow with it
+
+// The KV lengths that a session moves through: 512 times powers of two (of four, eight, ... where
+// two would need more than six), the last one tight.
+std::vector<int64_t> buckets_of(int64_t context);
+
+// A tensor of the checkpoint: kept for reports and for the dump after its file is closed.
+struct TensorInfo {
+  std::string name;
+  std::vector<int64_t> shape;
+  Encoding encoding;
+  int64_t byte_count;  // as stored
+};
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<const Engine>> load(formats::Checkpoint checkpoint,
+                                                    const EngineOptions& options);
+  static Result<std::unique_ptr<const Engine>> load(const std::string& path,
+                                                    const EngineOptions& options);
+
+  // Configuration, tokenizer data, chat template: everything but the weights.
+  const formats::Checkpoint& checkpoint() const { return checkpoint_; }
+  const models::Model& model() const { return model_; }
+  const EngineOptions& options() const { return options_; }  // with unit and context filled in
+  std::span<const int64_t> buckets() const { return buckets_; }
+  // Tokens that end an answer, by generation configuration, configuration and tokenizer.
+  std::span<const TokenId> end_tokens() const { return end_tokens_; }
+  const std::vector<TensorInfo>& tensors() const {
+    return tensors_;
+  }  // those that are computed with
+
+  program::Program program(size_t bucket, program::Head head) const;
+  size_t function(size_t bucket, program::Head head) const;  // for Executable::run
+  units::Executable& executable() const { return *executable_; }
+
+ private:
+  Engine(formats::Checkpoint checkpoint, models::Model model, const EngineOptions& options);
+
+  formats::Checkpoint checkpoint_;
+  models::Model model_;
+  EngineOptions options_;
+  std::vector<int64_t> buckets_;
+  std::vector<TokenId> end_tokens_;
+  std::vector<TensorInfo> tensors_;
+  std::unique_ptr<units::Executable> executable_;
+};
+
+}  // namespace espalier::engine

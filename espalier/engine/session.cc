@@ -1,0 +1,197 @@
+#include "espalier/engine/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "espalier/base/clock.h"
+#include "espalier/engine/executable_target.h"
+
+namespace espalier::engine {
+namespace {
+
+// Log-probabilities of a row of logits, for the sink; `best` is sized before decoding starts.
+AnswerToken report(TokenId token, std::span<const float> logits,
+                   std::span<decode::TokenLogprob> best) {
+  const double total = decode::log_sum_exp(logits);
+  decode::best_logprobs(logits, total, best);
+  return {.id = token,
+          .logprob = static_cast<float>(logits[static_cast<size_t>(token)] - total),
+          .best = best};
+}
+
+Status check_logprobs(const std::optional<int>& logprobs) {
+  if (!logprobs || (*logprobs >= 0 && *logprobs <= kMaxLogprobs)) return Ok{};
+  return Error{.what = "the number of log-probabilities is out of range",
+               .expected = fmt::format("0 to {}", kMaxLogprobs),
+               .actual = fmt::format("{}", *logprobs),
+               .fix = "Choose a number inside the range."};
+}
+
+}  // namespace
+
+double Timings::decode_tok_s() const {
+  return decode_tokens > 0 && decode_ms > 0 ? static_cast<double>(decode_tokens) * 1e3 / decode_ms
+                                            : 0;
+}
+
+double Score::perplexity() const {
+  double sum = 0;
+  for (const float logprob : logprobs) sum += static_cast<double>(logprob);
+  return logprobs.empty() ? 1 : std::exp(-sum / static_cast<double>(logprobs.size()));
+}
+
+Result<std::unique_ptr<Session>> Session::create(const Engine& engine) {
+  ASSIGN_OR_RETURN(std::unique_ptr<ExecutableTarget> target, ExecutableTarget::create(engine));
+  return std::unique_ptr<Session>(new Session(engine, std::move(target)));
+}
+
+Session::Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target)
+    : engine_(engine), target_(std::move(target)), windows_(target_->max_rows()) {
+  history_.reserve(static_cast<size_t>(target_->context_length()) + 1);
+}
+
+Session::~Session() = default;
+
+int64_t Session::kv_bytes() const { return target_->kv_bytes(); }
+
+decode::Timeline Session::timeline() const { return {*target_, windows_, cancelled_}; }
+
+Status Session::check_tokens(std::span<const TokenId> tokens) const {
+  if (tokens.empty()) {
+    return Error{.what = "the prompt is empty",
+                 .expected = "at least one token",
+                 .actual = "none",
+                 .fix = "Give some text."};
+  }
+  if (static_cast<int64_t>(tokens.size()) > target_->context_length()) {
+    return Error{.what = "the prompt is longer than the context",
+                 .expected = fmt::format("at most {} tokens", target_->context_length()),
+                 .actual = fmt::format("{} tokens", tokens.size()),
+                 .fix = "Shorten the prompt, or raise --context if the model allows it."};
+  }
+  const auto bad = std::ranges::find_if(
+      tokens, [this](TokenId token) { return token < 0 || token >= target_->vocab_size(); });
+  if (bad != tokens.end()) {
+    return Error{.what = fmt::format("token {} of the prompt does not exist", bad - tokens.begin()),
+                 .expected = fmt::format("ids from 0 to {}", target_->vocab_size() - 1),
+                 .actual = fmt::format("{}", *bad),
+                 .fix = "Use the tokenizer of this model."};
+  }
+  return Ok{};
+}
+
+// Keeps the KV of the common beginning; at least one token is left to run, for its head.
+Status Session::reuse(std::span<const TokenId> prompt) {
+  const auto [mismatch, unused] = std::ranges::mismatch(history_, prompt.first(prompt.size() - 1));
+  RETURN_IF_ERROR(target_->truncate(mismatch - history_.begin()));
+  history_.assign(prompt.begin(), prompt.end());
+  return target_->reserve(static_cast<int64_t>(prompt.size()));
+}
+
+void Session::finish(Timings& timings) {
+  timings.calls += target_->calls();
+  timings.rows += target_->rows();
+  history_.resize(static_cast<size_t>(target_->committed_length()));
+  cancelled_.store(false, std::memory_order_relaxed);
+}
+
+Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
+                           const AnswerSink& sink, Answer& answer) {
+  const Stopwatch watch;
+  RETURN_IF_ERROR(reuse(prompt));
+  answer.reused_tokens = target_->committed_length();
+  const bool needs_logits = !decode::is_plain_greedy(options.sampling) || options.logprobs;
+  const auto head = needs_logits ? decode::HeadKind::kLogits : decode::HeadKind::kArgmax;
+  if (needs_logits) target_->prepare_logits(1);
+  ASSIGN_OR_RETURN(decode::Sampler sampler,
+                   decode::Sampler::make(options.sampling, target_->vocab_size()));
+  sampler.observe_prompt(prompt);
+  std::vector<decode::TokenLogprob> best(
+      static_cast<size_t>(std::min<int64_t>(options.logprobs.value_or(0), target_->vocab_size())));
+  answer.tokens.reserve(static_cast<size_t>(answer.max_tokens));
+
+  const auto rest = prompt.subspan(static_cast<size_t>(answer.reused_tokens));
+  if (!decode::run_chain(timeline(), rest, decode::HeadRows::kLast, head)) {
+    answer.finish_reason = decode::FinishReason::kCancelled;
+    return Ok{};
+  }
+  answer.timings.prefill_ms = watch.elapsed_ms();
+  const decode::GenerateLimits limits{
+      .max_tokens = answer.max_tokens,
+      .end_tokens = options.ignore_end_tokens ? std::span<const TokenId>() : engine_.end_tokens()};
+  const auto receive = [&](TokenId token, std::span<const float> logits) {
+    answer.tokens.push_back(token);
+    history_.push_back(token);
+    if (answer.tokens.size() == 1) answer.timings.ttft_ms = watch.elapsed_ms();
+    answer.timings.decode_ms = watch.elapsed_ms() - answer.timings.ttft_ms;
+    return sink(options.logprobs ? report(token, logits, best) : AnswerToken{.id = token});
+  };
+  ASSIGN_OR_RETURN(answer.finish_reason,
+                   decode::generate(timeline(), sampler, head, limits, receive));
+  answer.timings.decode_tokens =
+      std::max<int64_t>(static_cast<int64_t>(answer.tokens.size()) - 1, 0);
+  return Ok{};
+}
+
+Result<Answer> Session::generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                                 const AnswerSink& sink) {
+  RETURN_IF_ERROR(check_tokens(prompt));
+  RETURN_IF_ERROR(check_logprobs(options.logprobs));
+  if (options.max_tokens && *options.max_tokens < 0) {
+    return Error{.what = "the largest number of tokens is negative",
+                 .expected = "0 or more",
+                 .actual = fmt::format("{}", *options.max_tokens),
+                 .fix = "Choose another --max-tokens."};
+  }
+  Answer answer;
+  const int64_t room = target_->context_length() - static_cast<int64_t>(prompt.size());
+  answer.max_tokens = std::min(options.max_tokens.value_or(room), room);
+  answer.clipped = options.max_tokens.value_or(room) > room;
+  answer.timings.calls = -target_->calls();
+  answer.timings.rows = -target_->rows();
+  const Status status = run_answer(prompt, options, sink, answer);
+  finish(answer.timings);
+  if (!status.ok()) return status.error();
+  return answer;
+}
+
+Result<Score> Session::score(std::span<const TokenId> tokens) {
+  RETURN_IF_ERROR(check_tokens(tokens));
+  if (tokens.size() < 2) {
+    return Error{.what = "a score needs something to predict",
+                 .expected = "at least two tokens",
+                 .actual = "one",
+                 .fix = "Give a longer text."};
+  }
+  const Stopwatch watch;
+  RETURN_IF_ERROR(target_->truncate(0));
+  RETURN_IF_ERROR(target_->reserve(static_cast<int64_t>(tokens.size())));
+  history_.assign(tokens.begin(), tokens.end());
+  target_->prepare_logits(target_->max_rows());
+  Score score;
+  score.timings.calls = -target_->calls();
+  score.timings.rows = -target_->rows();
+  const auto read_heads = [&](int64_t first_row, int64_t row_count) {
+    for (int64_t row = 0; row < row_count; ++row) {
+      const auto logits = target_->logits(row);
+      const TokenId next = tokens[static_cast<size_t>(first_row + row + 1)];
+      score.logprobs.push_back(
+          static_cast<float>(logits[static_cast<size_t>(next)] - decode::log_sum_exp(logits)));
+      score.best_tokens.push_back(decode::argmax(logits));
+    }
+  };
+  const bool completed =
+      decode::run_chain(timeline(), tokens.first(tokens.size() - 1), decode::HeadRows::kAll,
+                        decode::HeadKind::kLogits, read_heads);
+  score.timings.prefill_ms = watch.elapsed_ms();
+  finish(score.timings);
+  if (!completed) {
+    return Error{.what = "scoring was cancelled", .expected = "", .actual = "", .fix = ""};
+  }
+  return score;
+}
+
+}  // namespace espalier::engine

@@ -1,0 +1,109 @@
+// Session: one timeline of tokens on an engine. It keeps the KV of what it has run, so a text that
+// begins like the last one (a chat's next turn) is continued: the common beginning is kept, the
+// rest is cut off. Refers to its engine. One caller at a time; only cancel() may come from other
+// threads or signal handlers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "espalier/base/result.h"
+#include "espalier/decode/logprobs.h"
+#include "espalier/decode/sampling.h"
+#include "espalier/decode/step.h"
+#include "espalier/engine/engine.h"
+
+namespace espalier::engine {
+
+class ExecutableTarget;
+
+struct GenerateOptions {
+  decode::SamplingOptions sampling = {};
+  std::optional<int64_t> max_tokens = {};  // absent: as many as the context has room for
+  std::optional<int> logprobs = {};  // also report the n most probable tokens, 0 to kMaxLogprobs
+  bool ignore_end_tokens = false;
+};
+inline constexpr int kMaxLogprobs = 100;
+
+// A token of an answer. Log-probabilities are the model's own, before penalties, temperature and
+// truncation; they are there where options.logprobs is. Valid during the call of the sink.
+struct AnswerToken {
+  TokenId id = 0;
+  std::optional<float> logprob = {};
+  std::span<const decode::TokenLogprob> best = {};  // best first
+};
+// Returns whether to go on.
+using AnswerSink = std::function<bool(const AnswerToken& token)>;
+
+struct Timings {
+  double prefill_ms = 0;
+  double ttft_ms = 0;         // from the call of generate() to the first token
+  double decode_ms = 0;       // from the first token to the last
+  int64_t decode_tokens = 0;  // those after the first
+  int64_t calls = 0;          // of the program
+  int64_t rows = 0;           // of all calls
+  double decode_tok_s() const;
+};
+
+struct Answer {
+  std::vector<TokenId> tokens;  // with the end token
+  decode::FinishReason finish_reason = decode::FinishReason::kLength;
+  int64_t reused_tokens = 0;  // of the prompt: their KV was still there
+  int64_t max_tokens = 0;     // after clipping to the context
+  bool clipped = false;       // options.max_tokens was more than the context has room for
+  Timings timings;
+};
+
+// For each token after the first: the model's log-probability of it, and the token it holds most
+// probable.
+struct Score {
+  std::vector<float> logprobs;
+  std::vector<TokenId> best_tokens;
+  Timings timings;
+  double perplexity() const;
+};
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(const Engine& engine);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Continues `prompt`, the whole text so far; an empty prompt and one beyond the context are
+  // errors.
+  Result<Answer> generate(std::span<const TokenId> prompt, const GenerateOptions& options,
+                          const AnswerSink& sink);
+  // Teacher-forced; at least two tokens. Starts from an empty state.
+  Result<Score> score(std::span<const TokenId> tokens);
+
+  // Ends the running generate() or score() before its next call of the program, or else the next
+  // one at once.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+
+  std::span<const TokenId> tokens() const { return history_; }  // whose KV is there
+  int64_t kv_bytes() const;
+
+ private:
+  Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target);
+  Status check_tokens(std::span<const TokenId> tokens) const;
+  Status reuse(std::span<const TokenId> prompt);
+  Status run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
+                    const AnswerSink& sink, Answer& answer);
+  decode::Timeline timeline() const;
+  void finish(Timings& timings);  // of every generate() and score()
+
+  const Engine& engine_;
+  std::unique_ptr<ExecutableTarget> target_;
+  decode::ChainWindows windows_;
+  std::vector<TokenId> history_;  // during a call also what is not committed yet
+  std::atomic<bool> cancelled_{false};
+};
+static_assert(std::atomic<bool>::is_always_lock_free);  // cancel() from a signal handler
+
+}  // namespace espalier::engine

@@ -103,8 +103,8 @@ Status check_header(const Header& header, const StateLayout& layout) {
 
 StateBytesWriter::StateBytesWriter(const StateLayout& layout, int64_t committed) {
   const ContentSize size = content_size(layout);
-  bytes_.reserve(sizeof(Header) + layout.states.size() * sizeof(StateRecord) +
-                 static_cast<size_t>(size.fixed_bytes + committed * size.bytes_per_position));
+  bytes_.resize(sizeof(Header) + layout.states.size() * sizeof(StateRecord) +
+                static_cast<size_t>(size.fixed_bytes + committed * size.bytes_per_position));
   Header header{.magic = {},
                 .version = kVersion,
                 .state_count = static_cast<uint32_t>(layout.states.size()),
@@ -118,7 +118,9 @@ StateBytesWriter::StateBytesWriter(const StateLayout& layout, int64_t committed)
 }
 
 void StateBytesWriter::append(std::span<const std::byte> bytes) {
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  CHECK_LE(bytes.size(), bytes_.size() - written_);
+  std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(written_));
+  written_ += bytes.size();
 }
 
 Result<StateBytesReader> StateBytesReader::open(const StateLayout& layout,

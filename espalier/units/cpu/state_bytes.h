@@ -22,13 +22,14 @@ struct StateLayout;
 
 class StateBytesWriter {
  public:
-  // Writes the header and reserves room for the content.
+  // Writes the header and makes room for the content.
   StateBytesWriter(const StateLayout& layout, int64_t committed);
   void append(std::span<const std::byte> bytes);
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
+  size_t written_ = 0;
 };
 
 class StateBytesReader {

@@ -1,0 +1,61 @@
+#include "espalier/units/cpu/cpu_unit.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "espalier/base/threads.h"
+#include "espalier/units/cpu/executable.h"
+#include "espalier/units/cpu/kernels.h"
+
+namespace espalier::units::cpu {
+namespace {
+
+constexpr int kMaxThreads = 256;
+
+Result<const KernelSet*> choose_kernels(const std::string& wanted,
+                                        const std::vector<std::string>& present) {
+  for (const KernelSet* set : all_kernel_sets()) {
+    if (set->supported() && (wanted.empty() || set->name == wanted)) return set;
+  }
+  return Error{.what = "no such kernel set on this machine",
+               .expected = fmt::format("one of {}", fmt::join(present, ", ")),
+               .actual = fmt::format("'{}'", wanted),
+               .fix = "leave the choice out to get the first of them"};
+}
+
+}  // namespace
+
+std::vector<std::string> CpuUnit::kernel_names() const {
+  std::vector<std::string> names;
+  for (const KernelSet* set : all_kernel_sets()) {
+    if (set->supported()) names.emplace_back(set->name);
+  }
+  return names;
+}
+
+Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet programs,
+                                                     const Weights& weights,
+                                                     const std::string& embedding_tensor,
+                                                     const CompileOptions& options) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    return Error{.what = "that number of threads cannot be used",
+                 .expected = fmt::format("0 (one for each core) to {}", kMaxThreads),
+                 .actual = std::to_string(options.threads),
+                 .fix = "leave it out to use one for each core"};
+  }
+  if (options.activation_planes != 1 && options.activation_planes != 2) {
+    return Error{.what = "that precision of activations does not exist",
+                 .expected = "1 plane (8 bits) or 2 planes (16 bits)",
+                 .actual = std::to_string(options.activation_planes),
+                 .fix = "use 2 unless speed matters more than agreement"};
+  }
+  ASSIGN_OR_RETURN(const KernelSet* kernels, choose_kernels(options.kernels, kernel_names()));
+  return CpuExecutable::compile(
+      programs, weights, embedding_tensor,
+      {.kernels = kernels,
+       .threads = options.threads == 0 ? physical_core_count() : options.threads,
+       .planes = options.activation_planes,
+       .keep_floats = options.weights == WeightMode::kKeep});
+}
+
+}  // namespace espalier::units::cpu

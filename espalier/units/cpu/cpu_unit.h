@@ -1,0 +1,23 @@
+// CpuUnit: the embedded default. Checks the options, chooses the kernel set and makes a
+// CpuExecutable of a program set. Stateless; any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "espalier/units/unit.h"
+
+namespace espalier::units::cpu {
+
+class CpuUnit final : public Unit {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  std::vector<std::string> kernel_names() const override;
+  Result<std::unique_ptr<Executable>> compile(program::ProgramSet programs, const Weights& weights,
+                                              const std::string& embedding_tensor,
+                                              const CompileOptions& options) override;
+};
+
+}  // namespace espalier::units::cpu

@@ -1,0 +1,296 @@
+#include "espalier/units/cpu/executable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <set>
+
+#include "espalier/base/check.h"
+#include "espalier/program/ops.h"
+#include "espalier/program/validate.h"
+
+namespace espalier::units::cpu {
+
+using program::Op;
+using program::OpKind;
+using program::Program;
+using program::ProgramSet;
+
+namespace {
+
+// Paths of a window take rows^2 indices: 4 MB at this height, far beyond what a call can use.
+constexpr int64_t kMaxWindowRows = 1024;
+// Scores of a tile take 24 bytes a position and thread: 400 MB at this length.
+constexpr int64_t kMaxKvRows = int64_t{1} << 24;
+
+Status check_limits(const ProgramSet& programs) {
+  if (programs.functions.empty()) {
+    return Error{.what = "the program set is empty",
+                 .expected = "at least one function",
+                 .actual = "none",
+                 .fix = "build the programs of a model"};
+  }
+  for (const Program& function : programs.functions) {
+    if (function.rows > kMaxWindowRows || function.kv_rows > kMaxKvRows) {
+      return Error{
+          .what = fmt::format("function '{}' is too large for the cpu unit", function.name),
+          .expected =
+              fmt::format("at most {} rows and {} KV positions", kMaxWindowRows, kMaxKvRows),
+          .actual = fmt::format("{} rows and {} KV positions", function.rows, function.kv_rows),
+          .fix = "choose a smaller window or context"};
+    }
+    const bool has_head = std::any_of(function.ops.begin(), function.ops.end(), [](const Op& op) {
+      return op.kind == OpKind::kHeadArgmax || op.kind == OpKind::kHeadLogits;
+    });
+    if (!has_head) {
+      return Error{.what = fmt::format("function '{}' has no head", function.name),
+                   .expected = "head_argmax or head_logits",
+                   .actual = "other outputs",
+                   .fix = "run it on the reference unit"};
+    }
+  }
+  return Ok{};
+}
+
+// How the channels of each state divide into heads is known to the attention ops alone.
+Result<StateLayout> make_layout(const ProgramSet& programs) {
+  StateLayout layout;
+  const Program& first = programs.functions.front();
+  for (const program::State& state : first.states) {
+    layout.states.push_back({.kind = state.kind,
+                             .channels = state.shape.channels,
+                             .kv_heads = 1,
+                             .head_dim = state.shape.channels,
+                             .rows = 0});
+    if (state.kind == program::StateKind::kShortConv) {
+      StateShape& shape = layout.states.back();
+      shape.kv_heads = shape.head_dim = 0;
+      shape.rows = state.shape.rows;
+    }
+  }
+  std::set<int64_t> buckets;
+  for (const Program& function : programs.functions) {
+    buckets.insert(function.kv_rows);
+    layout.window_rows = std::max(layout.window_rows, function.rows);
+    for (const Op& op : function.ops) {
+      if (op.kind != OpKind::kAttention) continue;
+      StateShape& shape = layout.states[static_cast<size_t>(op.state)];
+      const int64_t head_dim = op.integer("head_dim");
+      if (shape.kv_heads != 1 && shape.head_dim != head_dim) {
+        return Error{.what = fmt::format("two attention ops divide state {} differently", op.state),
+                     .expected = fmt::format("heads of {} channels", shape.head_dim),
+                     .actual = fmt::format("heads of {} channels", head_dim),
+                     .fix = "give each its own state"};
+      }
+      shape.head_dim = head_dim;
+      shape.kv_heads = op.integer("kv_heads");
+    }
+  }
+  layout.buckets.assign(buckets.begin(), buckets.end());
+  return layout;
+}
+
+// Whether two functions need the same steps: everything but the name and the bucket is equal.
+bool same_but_for_bucket(const Program& a, const Program& b) {
+  return a.rows == b.rows && a.selected == b.selected && a.head == b.head && a.values == b.values &&
+         a.inputs == b.inputs && a.outputs == b.outputs && a.weights == b.weights && a.ops == b.ops;
+}
+
+}  // namespace
+
+CpuExecutable::CpuExecutable(const Settings& settings, StateLayout layout)
+    : settings_(settings),
+      layout_(std::make_shared<const StateLayout>(std::move(layout))),
+      pool_(settings.threads),
+      paths_(layout_->window_rows) {}
+
+Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& programs,
+                                                           const Weights& weights,
+                                                           const std::string& embedding_tensor,
+                                                           const Settings& settings) {
+  RETURN_IF_ERROR(check_limits(programs));
+  RETURN_IF_ERROR(program::validate(programs));
+  ASSIGN_OR_RETURN(StateLayout layout, make_layout(programs));
+  std::unique_ptr<CpuExecutable> executable(new CpuExecutable(settings, std::move(layout)));
+  ASSIGN_OR_RETURN(executable->weights_,
+                   WeightStore::build(programs, weights, embedding_tensor, settings.keep_floats,
+                                      executable->pool_));
+  RETURN_IF_ERROR(executable->make_plans(programs));
+  RETURN_IF_ERROR(executable->allocate_scratch());
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+Status CpuExecutable::make_plans(const ProgramSet& programs) {
+  for (const Program& function : programs.functions) {
+    const auto known = std::find_if(
+        programs.functions.begin(), programs.functions.end(), [&](const Program& other) {
+          return &other == &function || same_but_for_bucket(other, function);
+        });
+    const auto index = static_cast<size_t>(known - programs.functions.begin());
+    if (index < functions_.size()) {
+      functions_.push_back({functions_[index].plan, function.kv_rows});
+      continue;
+    }
+    ASSIGN_OR_RETURN(Plan plan, make_plan(function, *weights_, layout_->buckets.back(),
+                                          settings_.planes, slots_));
+    functions_.push_back({std::make_shared<const Plan>(std::move(plan)), function.kv_rows});
+  }
+  std::set<OpKind> kinds;
+  for (const Op& op : programs.functions.front().ops) {
+    if (kinds.insert(op.kind).second) op_kinds_.push_back(op.kind);
+  }
+  return Ok{};
+}
+
+Status CpuExecutable::allocate_scratch() try {
+  int64_t arena_floats = 0;
+  for (const Function& function : functions_) {
+    arena_floats = std::max(arena_floats, function.plan->arena_floats);
+    thread_scratch_floats_ = std::max(thread_scratch_floats_, function.plan->thread_scratch_floats);
+  }
+  arena_.resize(static_cast<size_t>(arena_floats));
+  thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_.thread_count()));
+  std::vector<std::pair<int64_t, int>> kinds(slots_.all().size());
+  for (const auto& [kind, slot] : slots_.all()) kinds[slot] = kind;
+  for (const auto& [columns, planes] : kinds) {
+    ASSIGN_OR_RETURN(Activations activations,
+                     Activations::create(layout_->window_rows, columns, planes));
+    activations_.push_back(std::move(activations));
+  }
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return Error{.what = "no memory for the scratch of a call",
+               .expected = fmt::format("room for windows of {} rows", layout_->window_rows),
+               .actual = "an allocation failed",
+               .fix = "choose a smaller window or context"};
+}
+
+CpuState& CpuExecutable::own(State& state) const {
+  auto* cpu_state = dynamic_cast<CpuState*>(&state);
+  CHECK(cpu_state != nullptr);
+  CHECK(&cpu_state->layout() == layout_.get());
+  return *cpu_state;
+}
+
+Result<std::unique_ptr<State>> CpuExecutable::create_state(int64_t kv_rows) {
+  ASSIGN_OR_RETURN(std::unique_ptr<CpuState> state, CpuState::create(layout_, kv_rows));
+  return std::unique_ptr<State>(std::move(state));
+}
+
+Status CpuExecutable::resize_state(State& state, int64_t kv_rows) {
+  return own(state).resize(kv_rows);
+}
+
+Status CpuExecutable::truncate_state(State& state, int64_t length) {
+  return own(state).truncate(length);
+}
+
+void CpuExecutable::check_call(const Function& function, const CallInputs& inputs,
+                               const CpuState& state, const CallOutputs& outputs) const {
+  const Plan& plan = *function.plan;
+  const auto rows = static_cast<size_t>(inputs.row_count), selected = inputs.selected.size();
+  CHECK_GE(inputs.row_count, 1);
+  CHECK_LE(inputs.row_count, plan.rows);
+  CHECK_EQ(inputs.embeddings.size(), rows * static_cast<size_t>(plan.hidden));
+  CHECK_EQ(inputs.positions.size(), rows);
+  CHECK_EQ(inputs.parents.size(), rows);
+  CHECK_LE(selected, static_cast<size_t>(plan.selected));
+  for (const int32_t row : inputs.selected) CHECK(row >= 0 && row < inputs.row_count);
+  CHECK_EQ(state.kv_rows(), function.kv_rows);
+  if (plan.head == program::Head::kLogits) {
+    CHECK_GE(outputs.logits.size(), selected * static_cast<size_t>(plan.vocab));
+  } else {
+    CHECK_GE(outputs.max_values.size(), selected * static_cast<size_t>(plan.subranges));
+    CHECK_GE(outputs.max_indices.size(), selected * static_cast<size_t>(plan.subranges));
+  }
+}
+
+void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& state,
+                        const CallOutputs& outputs) {
+  CHECK_LT(function_index, functions_.size());
+  const Function& function = functions_[function_index];
+  CpuState& cpu_state = own(state);
+  check_call(function, inputs, cpu_state, outputs);
+  paths_.assign(inputs.parents);
+  for (int64_t row = 0; row < inputs.row_count; ++row) {
+    const auto depth = static_cast<int64_t>(paths_.of(row).size()) - 1;
+    CHECK_EQ(int64_t{inputs.positions[static_cast<size_t>(row)]},
+             cpu_state.committed_length() + depth);
+  }
+  cpu_state.stage_rows(inputs.parents);
+
+  const Call call{.kernels = *settings_.kernels,
+                  .arena = arena_.data(),
+                  .activations = activations_,
+                  .thread_scratch = thread_scratch_,
+                  .thread_scratch_floats = thread_scratch_floats_,
+                  .paths = paths_,
+                  .inputs = inputs,
+                  .outputs = outputs,
+                  .state = cpu_state};
+  const int64_t threads = pool_.thread_count();
+  pool_.run([&](int thread) {
+    for (const Step& step : function.plan->steps) {
+      if (step.barrier_before) pool_.barrier();
+      const int64_t items = step.split.item_count(call);
+      // Rounded up, so that the caller's thread, which is certainly awake, gets the single row of a
+      // decode.
+      const Share share{.first = (items * thread + threads - 1) / threads,
+                        .last = (items * (thread + 1) + threads - 1) / threads,
+                        .thread = thread};
+      if (share.first < share.last) step.run(call, share);
+    }
+  });
+}
+
+void CpuExecutable::commit(State& state, std::span<const int32_t> path) { own(state).commit(path); }
+
+std::vector<std::byte> CpuExecutable::export_state(const State& state) const {
+  const auto* cpu_state = dynamic_cast<const CpuState*>(&state);
+  CHECK(cpu_state != nullptr);
+  return cpu_state->to_bytes();
+}
+
+Result<std::unique_ptr<State>> CpuExecutable::import_state(std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(std::unique_ptr<CpuState> state, CpuState::from_bytes(layout_, bytes));
+  return std::unique_ptr<State>(std::move(state));
+}
+
+int64_t CpuExecutable::weight_index(std::string_view tensor) const {
+  return weights_->tensor_index(tensor);
+}
+
+void CpuExecutable::read_weight_rows(int64_t weight_index, int64_t first_row, int64_t row_count,
+                                     std::span<float> out) const {
+  weights_->read_rows(weight_index, first_row, row_count, out);
+}
+
+Capabilities CpuExecutable::capabilities() const {
+  return {.kv_write_alignment = 1, .max_rows = layout_->window_rows};
+}
+
+MemoryUse CpuExecutable::memory_use() const {
+  auto scratch_bytes =
+      static_cast<int64_t>((arena_.size() + thread_scratch_.size()) * sizeof(float));
+  for (const Activations& activations : activations_) scratch_bytes += activations.byte_count();
+  return {.weight_bytes = weights_->byte_count(), .scratch_bytes = scratch_bytes};
+}
+
+std::vector<std::string> CpuExecutable::placement_report() const {
+  std::vector<std::string> lines;
+  for (const OpKind kind : op_kinds_) {
+    std::string line =
+        fmt::format("{}: cpu, {} kernels, {} thread{}", program::op_info(kind).name,
+                    settings_.kernels->name, settings_.threads, settings_.threads == 1 ? "" : "s");
+    if (kind == OpKind::kLinear) {
+      line += fmt::format(", activations in {} plane{}, weights {}", settings_.planes,
+                          settings_.planes == 1 ? "" : "s", weights_->summary());
+    }
+    if (kind == OpKind::kAttention) line += ", fp16 KV";
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace espalier::units::cpu

@@ -1,0 +1,197 @@
+#include "espalier/units/cpu/weight_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <numeric>
+
+#include "espalier/base/check.h"
+#include "espalier/base/dequantize.h"
+#include "espalier/program/weight_view.h"
+
+namespace espalier::units::cpu {
+
+using program::Op;
+using program::OpKind;
+using program::Weight;
+
+Result<std::unique_ptr<WeightStore>> WeightStore::build(const program::ProgramSet& programs,
+                                                        const Weights& weights,
+                                                        const std::string& embedding_tensor,
+                                                        bool keep_floats, ThreadPool& pool) {
+  auto store = std::make_unique<WeightStore>();
+  ASSIGN_OR_RETURN(const TensorView embedding, weights.get(embedding_tensor));
+  store->add({.tensor = embedding_tensor,
+              .first_row = 0,
+              .rows = embedding.rows(),
+              .columns = embedding.columns(),
+              .tensor_rows = embedding.rows()},
+             Role::kMatrix);
+  for (const auto& function : programs.functions) store->collect(function);
+  RETURN_IF_ERROR(store->fill_all(weights, keep_floats, pool));
+
+  std::map<std::string, std::vector<size_t>> by_tensor;
+  for (const auto& [key, piece] : store->index_) by_tensor[std::get<1>(key)].push_back(piece);
+  store->tensors_.assign(by_tensor.begin(), by_tensor.end());
+  return store;
+}
+
+// Which weights of an op are matrices of a product: the first of linear and of the heads. The first
+// of short_conv holds taps; everything else (norms, biases) is a vector.
+void WeightStore::collect(const program::Program& program) {
+  for (const Op& op : program.ops) {
+    const bool is_product = op.kind == OpKind::kLinear || op.kind == OpKind::kHeadArgmax ||
+                            op.kind == OpKind::kHeadLogits;
+    for (size_t slot = 0; slot < op.weights.size(); ++slot) {
+      Role role = Role::kVector;
+      if (slot == 0 && is_product) role = Role::kMatrix;
+      if (slot == 0 && op.kind == OpKind::kShortConv) role = Role::kTaps;
+      add(program.weights[static_cast<size_t>(op.weights[slot])], role);
+    }
+  }
+}
+
+void WeightStore::add(const Weight& weight, Role role) {
+  if (index_.try_emplace(key_of(weight, role), pieces_.size()).second) {
+    pieces_.push_back({.weight = weight, .role = role, .matrix = nullptr, .floats = {}});
+  }
+}
+
+Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats) try {
+  ASSIGN_OR_RETURN(const TensorView view, program::weight_view(piece.weight, weights));
+  if (piece.role == Role::kMatrix) {
+    auto packed = PackedLinear::pack(view, 0, view.rows(), keep_floats);
+    if (!packed.ok()) return packed.error().with_context(piece.weight.tensor);
+    piece.matrix = std::make_unique<PackedLinear>(std::move(packed).value());
+    return Ok{};
+  }
+  std::vector<float> stored(static_cast<size_t>(view.element_count()));
+  dequantize(view.encoding, view.bytes, stored);
+  if (piece.role == Role::kVector) {
+    piece.floats = std::move(stored);
+    return Ok{};
+  }
+  piece.floats.resize(stored.size());
+  const auto channels = static_cast<size_t>(view.rows()),
+             kernel = static_cast<size_t>(view.columns());
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t k = 0; k < kernel; ++k) piece.floats[k * channels + c] = stored[c * kernel + k];
+  }
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return Error{
+      .what = fmt::format("no memory to pack tensor '{}'", piece.weight.tensor),
+      .expected = fmt::format("room for {} x {} weights", piece.weight.rows, piece.weight.columns),
+      .actual = "an allocation failed",
+      .fix = "use a smaller model or a smaller encoding"};
+}
+
+// Largest first, so that no thread is left alone with the embedding table at the end.
+Status WeightStore::fill_all(const Weights& weights, bool keep_floats, ThreadPool& pool) {
+  std::vector<size_t> order(pieces_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+    return pieces_[a].weight.rows * pieces_[a].weight.columns >
+           pieces_[b].weight.rows * pieces_[b].weight.columns;
+  });
+  std::vector<Status> results(pieces_.size(), Ok{});
+  std::atomic<size_t> next{0};
+  pool.run([&](int) {
+    for (size_t i = next.fetch_add(1); i < order.size(); i = next.fetch_add(1)) {
+      results[order[i]] = fill(pieces_[order[i]], weights, keep_floats);
+    }
+  });
+  for (const Status& result : results) RETURN_IF_ERROR(result);
+  return Ok{};
+}
+
+const WeightStore::Piece& WeightStore::find(const Weight& weight, Role role) const {
+  const auto found = index_.find(key_of(weight, role));
+  CHECK(found != index_.end());
+  return pieces_[found->second];
+}
+
+const PackedLinear& WeightStore::matrix(const Weight& weight) const {
+  return *find(weight, Role::kMatrix).matrix;
+}
+const float* WeightStore::vector(const Weight& weight) const {
+  return find(weight, Role::kVector).floats.data();
+}
+const float* WeightStore::taps(const Weight& weight) const {
+  return find(weight, Role::kTaps).floats.data();
+}
+
+int64_t WeightStore::tensor_index(std::string_view tensor) const {
+  const auto found =
+      std::lower_bound(tensors_.begin(), tensors_.end(), tensor,
+                       [](const auto& entry, std::string_view name) { return entry.first < name; });
+  return found == tensors_.end() || found->first != tensor ? -1 : found - tensors_.begin();
+}
+
+void WeightStore::read_rows(int64_t tensor_index, int64_t first_row, int64_t row_count,
+                            std::span<float> out) const {
+  const auto& pieces = tensors_.at(static_cast<size_t>(tensor_index)).second;
+  const Weight& any = pieces_[pieces.front()].weight;
+  CHECK_GE(first_row, 0);
+  CHECK_GE(row_count, 0);
+  CHECK_LE(first_row + row_count, any.tensor_rows);
+  CHECK_EQ(static_cast<int64_t>(out.size()), row_count * any.columns);
+  std::fill(out.begin(), out.end(), 0.0f);
+  for (const size_t index : pieces) {
+    const Piece& piece = pieces_[index];
+    const int64_t first = std::max(first_row, piece.weight.first_row);
+    const int64_t last =
+        std::min(first_row + row_count, piece.weight.first_row + piece.weight.rows);
+    if (first >= last) continue;
+    read_piece(piece, first - piece.weight.first_row, last - first,
+               out.data() + (first - first_row) * any.columns);
+  }
+}
+
+void WeightStore::read_piece(const Piece& piece, int64_t first_row, int64_t row_count, float* out) {
+  const int64_t columns = piece.weight.columns;
+  switch (piece.role) {
+    case Role::kMatrix:
+      piece.matrix->read_rows(first_row, row_count,
+                              {out, static_cast<size_t>(row_count * columns)});
+      return;
+    case Role::kVector:
+      std::copy_n(piece.floats.data() + first_row * columns, row_count * columns, out);
+      return;
+    case Role::kTaps:
+      for (int64_t c = 0; c < row_count; ++c) {
+        for (int64_t k = 0; k < columns; ++k) {
+          out[c * columns + k] =
+              piece.floats[static_cast<size_t>(k * piece.weight.rows + first_row + c)];
+        }
+      }
+      return;
+  }
+}
+
+int64_t WeightStore::byte_count() const {
+  int64_t bytes = 0;
+  for (const Piece& piece : pieces_) {
+    bytes += static_cast<int64_t>(piece.floats.size() * sizeof(float));
+    if (piece.matrix != nullptr) bytes += piece.matrix->byte_count();
+  }
+  return bytes;
+}
+
+std::string WeightStore::summary() const {
+  std::map<std::string, int64_t> counts;
+  for (const Piece& piece : pieces_) {
+    if (piece.matrix == nullptr) continue;
+    const bool as_int8 = piece.matrix->arithmetic() == LinearArithmetic::kInt8Channel;
+    ++counts[fmt::format("{}{}", name_of(piece.matrix->encoding()),
+                         as_int8 ? " as int8 per channel" : "")];
+  }
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", count, name);
+  return text;
+}
+
+}  // namespace espalier::units::cpu

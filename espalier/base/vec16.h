@@ -1,10 +1,12 @@
-// Vec16: the virtual vector that fp32 kernels are written for, as 16 plain floats. This is the definition;
-// units/cpu/vec16_avx2.h and vec16_avx512.h hold the same 16 lanes in registers and equal it bit for bit
-// (denormals included; a NaN is a NaN, its payload is nobody's business). Kernels are templates over the vector
-// type V, so their order of operations, and so their results, do not depend on the instruction set.
+// Vec16: the virtual vector that fp32 kernels are written for, as 16 plain floats. This is the
+// definition; units/cpu/vec16_avx2.h and vec16_avx512.h hold the same 16 lanes in registers and
+// equal it bit for bit (denormals included; a NaN is a NaN, its payload is nobody's business).
+// Kernels are templates over the vector type V, so their order of operations, and so their results,
+// do not depend on the instruction set.
 //
-// VecN<1> serves scalar code that must agree with the kernels (base/vec_math.h). Not for integer work.
-// Rule for code compiled with extra ISA flags: never use VecN there, the linker could keep that copy of it.
+// VecN<1> serves scalar code that must agree with the kernels (base/vec_math.h). Not for integer
+// work. Rule for code compiled with extra ISA flags: never use VecN there, the linker could keep
+// that copy of it.
 #pragma once
 
 #include <bit>
@@ -15,7 +17,8 @@
 
 namespace espalier {
 
-// Adding it to |x| < 2^22 rounds x to the nearest integer, ties to even, and leaves it in the low bits.
+// Adding it to |x| < 2^22 rounds x to the nearest integer, ties to even, and leaves it in the low
+// bits.
 inline constexpr float kRoundToInteger = 0x1.8p23f;
 
 template <int N>
@@ -54,7 +57,8 @@ struct VecN {
   // Nearest integers, ties to even; lanes must be below 2^22 in magnitude.
   void store_int32(int32_t* p) const {
     for (int i = 0; i < N; ++i) {
-      p[i] = std::bit_cast<int32_t>(lane[i] + kRoundToInteger) - std::bit_cast<int32_t>(kRoundToInteger);
+      p[i] = std::bit_cast<int32_t>(lane[i] + kRoundToInteger) -
+             std::bit_cast<int32_t>(kRoundToInteger);
     }
   }
 

@@ -73,4 +73,11 @@ struct KernelSet {
 // Sets of this build, best first; the portable one is last and always there.
 std::span<const KernelSet* const> all_kernel_sets();
 
+// The rows of that table; a build has those of its architecture (CMakeLists.txt).
+extern const KernelSet kPortableKernels;
+extern const KernelSet kAvx2Kernels;
+extern const KernelSet kAvx512VnniKernels;
+bool cpu_has_avx2();
+bool cpu_has_avx512vnni();
+
 }  // namespace espalier::units::cpu

@@ -1,70 +1,105 @@
 // PackedLinear and Activations: the two operands of every matrix product of the cpu unit.
 //
-// Arithmetic (design §11.1). Activations of a row become integers per K-block: s = absmax / 32639 (two planes) or
-// absmax / 127 (one plane), a = round_half_even(x / s). Integer dot products are exact and rounded to fp32 once:
-//   int8 per channel:  y = w_scale * sum over K-blocks in K order, fma(float(sum_k q a), s_block, acc)
-//   groups (GGUF):     inside a K-block, groups in K order: acc = fma(scale_g, float(sum q a), acc), then
-//                      acc = fma(offset_g, float(sum a), acc) where the encoding has offsets; blocks as above
-//   float (keep):      fp32, 16 lanes over k, a fixed tree at the end
-// K-blocks follow from K alone (k_block_elements), never from threads, windows or ISA.
+// Arithmetic (design §11.1). K is divided into blocks of 512 (the last one may be shorter). Per row
+// and block, activations become integers: s = absmax / 32639 (two planes) or absmax / 127 (one
+// plane), a = round_half_even(x / s). Integer dot products are exact (they fit int32) and rounded
+// to fp32 once; y starts at 0:
+//   int8 per channel:  blocks in K order: y = fma(float(sum q a), s, y); at the end y = y * w_scale
+//   groups (GGUF):     per block acc = 0; groups in K order: acc = fma(scale_g, float(sum q a),
+//   acc), then
+//                      acc = fma(offset_g, float(sum a), acc) where the encoding has offsets; y =
+//                      fma(acc, s, y)
+//   float (keep):      per block acc = 0; acc = fma(w, x, acc) in K order; y = y + acc
+// A block whose absmax is below 2^-100 counts as zeros. A block that holds an infinity or a NaN has
+// s = NaN and a = 0: every output of that row is NaN, no other row notices.
 //
-// PackedLinear is immutable and thread-safe; Activations is sized at load and written by one call at a time per row.
+// PackedLinear is immutable and thread-safe. Activations is sized at load; rows may be written by
+// several threads, each row by one, and are read by kernels of the set that wrote them (how the
+// integers lie is the set's affair).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
+#include "espalier/units/cpu/linear_layout.h"
 
 namespace espalier::units::cpu {
 
-inline constexpr int64_t kPanelOutputs = 16;
-
 enum class LinearArithmetic : uint8_t { kInt8Channel, kGroups, kFloat };
 
-// Elements of one K-block: divides the work of a row of K channels; the last block may be shorter.
-int64_t k_block_elements(int64_t columns);
+// Elements of one K-block; the last block of a row may be shorter.
+inline constexpr int64_t k_block_elements(int64_t /*columns*/) { return kBlockElements; }
+
+// Zeroed bytes, aligned to cache lines (to huge pages where there is enough to fill one).
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  static Result<AlignedBytes> allocate(int64_t size);
+  std::byte* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const;
+  };
+  std::unique_ptr<std::byte[], Free> data_;
+  int64_t size_ = 0;
+};
 
 class PackedLinear {
  public:
-  // Packs rows [first_row, first_row + row_count) of `tensor`. Plain float encodings become int8 per channel
-  // unless `keep_floats`; block encodings keep their integers, scales and offsets. Rows past the last whole
-  // panel are padded with zeros. Fails where an encoding cannot be a weight.
+  // Packs rows [first_row, first_row + row_count) of `tensor`. Plain float encodings become int8
+  // per channel unless `keep_floats`; block encodings keep their integers, scales and offsets. Rows
+  // past the last whole panel are padded with zeros. Fails where an encoding cannot be a weight or
+  // a weight is not finite.
   static Result<PackedLinear> pack(const TensorView& tensor, int64_t first_row, int64_t row_count,
                                    bool keep_floats);
 
-  LinearArithmetic arithmetic() const { return arithmetic_; }
-  Encoding encoding() const { return encoding_; }  // as stored in the checkpoint
-  int64_t rows() const { return rows_; }           // outputs, without padding
-  int64_t columns() const { return columns_; }     // K
-  int64_t panel_count() const { return (rows_ + kPanelOutputs - 1) / kPanelOutputs; }
-  int64_t byte_count() const { return static_cast<int64_t>(storage_.size()); }
-  std::span<const std::byte> panel(int64_t index) const;
+  LinearArithmetic arithmetic() const;
+  Encoding encoding() const { return encoding_; }      // as stored in the checkpoint
+  int64_t rows() const { return layout_.rows; }        // outputs, without padding
+  int64_t columns() const { return layout_.columns; }  // K
+  int64_t panel_count() const { return (rows() + kPanelOutputs - 1) / kPanelOutputs; }
+  int64_t byte_count() const { return storage_.size(); }
+  // Planes that Activations for this weight need: `requested` (1 or 2), or 0 for float arithmetic.
+  int activation_planes(int requested) const;
 
-  // The weights as computed with, fp32 [row_count, columns].
+  // The weights as computed with, fp32 [row_count, columns]. Does not allocate.
   void read_rows(int64_t first_row, int64_t row_count, std::span<float> out) const;
 
+  const LinearLayout& layout() const;  // for kernels; not inline, see linear_layout.h
+
  private:
-  LinearArithmetic arithmetic_ = LinearArithmetic::kFloat;
+  PackedLinear() = default;
+  void read_group_row(int64_t row, std::span<float> out) const;
+  void read_int8_row(int64_t row, std::span<float> out) const;
+  void read_float_row(int64_t row, std::span<float> out) const;
+
   Encoding encoding_ = Encoding::kF32;
-  int64_t rows_ = 0;
-  int64_t columns_ = 0;
-  int64_t panel_bytes_ = 0;
-  std::vector<std::byte> storage_;
+  LinearLayout layout_ = {};
+  AlignedBytes storage_;
 };
 
 class Activations {
  public:
-  Activations(int64_t max_rows, int64_t columns, int planes);
-  int64_t byte_count() const;
-  // Layout: owned by the linear kernels (linear.cc says what it is and why).
-  int64_t max_rows, columns, block_elements, block_count;
-  int planes;
-  std::vector<std::byte> storage;
+  // planes: 2 or 1 for integer weights, 0 for float weights (PackedLinear::activation_planes).
+  static Result<Activations> create(int64_t max_rows, int64_t columns, int planes);
+
+  int64_t byte_count() const { return storage_.size(); }
+  int64_t max_rows() const { return max_rows_; }
+  int planes() const { return layout_.planes; }
+  const ActivationLayout& layout() const;  // for kernels; not inline
+
+ private:
+  Activations() = default;
+
+  int64_t max_rows_ = 0;
+  ActivationLayout layout_ = {};
+  AlignedBytes storage_;
 };
 
 }  // namespace espalier::units::cpu

@@ -1,4 +1,5 @@
-// Vec16Avx512: base/vec16.h in one 512-bit register. Only for files built for AVX-512 F, BW, VL and DQ.
+// Vec16Avx512: base/vec16.h in one 512-bit register. Only for files built for AVX-512 F, BW, VL and
+// DQ.
 #pragma once
 
 #include <immintrin.h>
@@ -28,7 +29,9 @@ struct Vec16Avx512 {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
   }
   void store(float* p) const { _mm512_storeu_ps(p, value); }
-  void store_partial(float* p, int64_t count) const { _mm512_mask_storeu_ps(p, mask(count), value); }
+  void store_partial(float* p, int64_t count) const {
+    _mm512_mask_storeu_ps(p, mask(count), value);
+  }
   void store_half(uint16_t* p) const {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(value, kNearestEven));
   }
@@ -66,13 +69,15 @@ struct Vec16Avx512 {
     return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
   }
   friend float reduce_add(Vec16Avx512 a) {
-    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a.value), _mm512_extractf32x8_ps(a.value, 1));
+    const __m256 eight =
+        _mm256_add_ps(_mm512_castps512_ps256(a.value), _mm512_extractf32x8_ps(a.value, 1));
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
   friend float reduce_max(Vec16Avx512 a) {
-    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a.value), _mm512_extractf32x8_ps(a.value, 1));
+    const __m256 eight =
+        _mm256_max_ps(_mm512_castps512_ps256(a.value), _mm512_extractf32x8_ps(a.value, 1));
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));

@@ -1,0 +1,137 @@
+// The portable kernel set: plain loops that define the arithmetic of the cpu unit (linear.h,
+// row_kernels.h).
+#include "espalier/base/vec16.h"
+#include "espalier/units/cpu/kernel_set_of.h"
+#include "espalier/units/cpu/linear_float.h"
+#include "espalier/units/cpu/linear_quantize.h"
+
+namespace espalier::units::cpu {
+namespace {
+
+// q of a group (or of any kElements k of an int8 panel) as int32 [kElements][16]: steps of 4 k
+// undone.
+void unpack_steps(const uint8_t* u, int64_t elements, int32_t zero_point, int32_t* q) {
+  for (int64_t step = 0; step < elements / kStepElements; ++step) {
+    for (int64_t output = 0; output < kPanelOutputs; ++output) {
+      for (int64_t i = 0; i < kStepElements; ++i) {
+        q[(step * kStepElements + i) * kPanelOutputs + output] =
+            int32_t{u[(step * kPanelOutputs + output) * kStepElements + i]} - zero_point;
+      }
+    }
+  }
+}
+
+template <class Form>
+void unpack_group(const uint8_t* quants, int32_t* q) {
+  if constexpr (Form::kNibbles) {
+    constexpr int64_t kLineBytes = kPanelOutputs * kStepElements;
+    uint8_t bytes[Form::kElements * kPanelOutputs];
+    for (int64_t line = 0; line < Form::kElements / (2 * kStepElements); ++line) {
+      for (int64_t i = 0; i < kLineBytes; ++i) {
+        bytes[2 * line * kLineBytes + i] = quants[line * kLineBytes + i] & 0xf;
+        bytes[(2 * line + 1) * kLineBytes + i] = quants[line * kLineBytes + i] >> 4;
+      }
+    }
+    unpack_steps(bytes, Form::kElements, Form::kZeroPoint, q);
+  } else {
+    unpack_steps(quants, Form::kElements, Form::kZeroPoint, q);
+  }
+}
+
+// sums[o] += sum over `elements` of q[k][o] * a[k].
+void add_dot_products(const int32_t* q, const int16_t* a, int64_t elements, int32_t* sums) {
+  for (int64_t k = 0; k < elements; ++k) {
+    for (int64_t output = 0; output < kPanelOutputs; ++output) {
+      sums[output] += q[k * kPanelOutputs + output] * a[k];
+    }
+  }
+}
+
+Vec16 to_float(const int32_t* sums) {
+  Vec16 result;
+  for (int64_t i = 0; i < kPanelOutputs; ++i) result.lane[i] = static_cast<float>(sums[i]);
+  return result;
+}
+
+Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
+  const auto* u = reinterpret_cast<const uint8_t*>(panel);
+  const auto* a = reinterpret_cast<const int16_t*>(row.values);
+  Vec16 y = Vec16::zero();
+  for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
+    const int64_t last = std::min(first + kBlockElements, weights.padded_columns);
+    int32_t sums[kPanelOutputs] = {};
+    for (int64_t k = first; k < last; k += kColumnAlignment) {
+      int32_t q[kColumnAlignment * kPanelOutputs];
+      unpack_steps(u + k * kPanelOutputs, kColumnAlignment, 128, q);
+      add_dot_products(q, a + k, kColumnAlignment, sums);
+    }
+    y = fma(to_float(sums), Vec16::broadcast(row.scales[first / kBlockElements]), y);
+  }
+  return y *
+         Vec16::load(reinterpret_cast<const float*>(u + weights.padded_columns * kPanelOutputs));
+}
+
+template <class Form>
+Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
+  const auto* a = reinterpret_cast<const int16_t*>(row.values);
+  const int64_t scale_bytes = scales_bytes<Form>(weights);
+  Vec16 y = Vec16::zero();
+  for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
+    const int64_t last = std::min(first + kBlockElements, weights.padded_columns);
+    Vec16 block = Vec16::zero();
+    for (int64_t k = first; k < last; k += Form::kElements) {
+      int32_t q[Form::kElements * kPanelOutputs];
+      int32_t sums[kPanelOutputs] = {};
+      unpack_group<Form>(reinterpret_cast<const uint8_t*>(panel), q);
+      add_dot_products(q, a + k, Form::kElements, sums);
+      const std::byte* scales = panel + Form::kQuantBytes;
+      block = fma(load_scales<Vec16>(scales, weights.wide_scales), to_float(sums), block);
+      if constexpr (Form::kOffsets) {
+        const auto sum = static_cast<float>(group_sums<Form>(row)[k / Form::kElements]);
+        block = fma(load_scales<Vec16>(scales + scale_bytes, weights.wide_scales),
+                    Vec16::broadcast(sum), block);
+      }
+      panel += group_bytes<Form>(weights);
+    }
+    y = fma(block, Vec16::broadcast(row.scales[first / kBlockElements]), y);
+  }
+  return y;
+}
+
+using PanelFunction = Vec16 (*)(const LinearLayout&, const std::byte*, const ActivationRow&);
+
+PanelFunction panel_function(const LinearLayout& weights) {
+  if (weights.form == WeightForm::kInt8Channel) return int8_panel;
+  PanelFunction result = nullptr;
+  with_group_form(weights, [&]<class Form>(Form) { result = group_panel<Form>; });
+  return result;
+}
+
+void linear(const PackedLinear& packed, const Activations& activations, int64_t row_count,
+            int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
+  const LinearLayout& weights = packed.layout();
+  const ActivationLayout& x = activations.layout();
+  if (x.planes == 0)
+    return linear_floats<Vec16>(weights, x, row_count, first_panel, last_panel, y, y_stride);
+  const PanelFunction panel_of = panel_function(weights);
+  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+    for (int64_t row = 0; row < row_count; ++row) {
+      panel_of(weights, weights.panels + panel * weights.panel_bytes, activation_row(x, row))
+          .store_partial(y + row * y_stride + panel * kPanelOutputs, panel_outputs(weights, panel));
+    }
+  }
+}
+
+void quantize_rows(const float* x, int64_t x_stride, int64_t first_row, int64_t row_count,
+                   Activations& out) {
+  quantize_rows_of<Vec16, StoreInt16>(x, x_stride, first_row, row_count, out.layout());
+}
+
+bool always() { return true; }
+
+}  // namespace
+
+constinit const KernelSet kPortableKernels =
+    kernel_set_of<Vec16>("portable", always, quantize_rows, linear);
+
+}  // namespace espalier::units::cpu

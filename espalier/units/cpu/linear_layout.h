@@ -1,0 +1,68 @@
+// How the operands of a matrix product lie in memory: what PackedLinear and Activations write and
+// kernels read. Plain pointers and numbers without inline functions, because kernels are built with
+// ISA flags that no inline function of the rest of the program may be compiled with. Whoever hands
+// a layout out owns the memory.
+//
+// Weights lie in panels of 16 outputs, each in the order in which every kernel consumes it:
+//   kInt8Channel  [k/4][16 outputs][4 k] u8 = q + 128, then 16 fp32 scales
+//   kNibbles32    groups of 32 k: 4 lines [16 outputs][4 k], low nibbles are step 2i, high nibbles
+//   step 2i + 1
+//                 (a step is 4 k); then 16 scales, then 16 offsets where the encoding has them
+//   kBytes32/16   groups of 32 or 16 k: [k/4][16 outputs][4 k] u8 = q + 128, scales, offsets
+//   kFloat*       [k][16 outputs]
+// Unsigned bytes serve vpdpbusd; the others undo the zero point with the sums of the activations.
+//
+// Activations lie in one record a row: the integers, then per K-block scale and sum, then the sums
+// of 32 and of 16.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace espalier::units::cpu {
+
+inline constexpr int64_t kPanelOutputs = 16;
+inline constexpr int64_t kStepElements = 4;  // k of one vpdpbusd lane
+inline constexpr int64_t kColumnAlignment =
+    32;  // K is padded to it with zeros: whole groups, whole unrolled loops
+
+// A K-block: 512 * 127 * 32639 < 2^31, so the integer dot product of a block fits int32 and is
+// rounded to fp32 by one conversion. Longer blocks would need 64-bit sums and hold fewer scales for
+// outliers.
+inline constexpr int64_t kBlockElements = 512;
+
+enum class WeightForm : uint8_t {
+  kInt8Channel,
+  kNibbles32,
+  kBytes32,
+  kBytes16,
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+};
+
+struct LinearLayout {
+  const std::byte* panels;  // [panel_count][panel_bytes]
+  int64_t panel_bytes;
+  int64_t rows;            // outputs
+  int64_t columns;         // K
+  int64_t padded_columns;  // K rounded up to kColumnAlignment (not for floats)
+  WeightForm form;
+  bool has_offsets;  // groups only
+  bool wide_scales;  // groups only: scales and offsets are fp32, not fp16
+};
+
+struct ActivationLayout {
+  std::byte* records;  // [max_rows][record_bytes]; a record starts with the values
+  int64_t record_bytes;
+  int64_t columns;
+  int64_t padded_columns;
+  int64_t plane_bytes;    // from the high plane to the low one, where a kernel set keeps planes
+  int64_t scales_at;      // offsets in the record: fp32 [blocks]
+  int64_t block_sums_at;  // int32 [blocks]
+  int64_t sums32_at;      // int32 [padded_columns / 32]
+  int64_t sums16_at;      // int32 [padded_columns / 16]
+  int planes;             // 2: 16-bit values, 1: 8-bit, 0: fp32 for float weights
+};
+
+}  // namespace espalier::units::cpu

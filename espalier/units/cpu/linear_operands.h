@@ -1,0 +1,88 @@
+// Reading the layouts of linear_layout.h inside kernels: one row of activations, one panel of
+// weights. Included by files with ISA flags, so everything here has internal linkage (an unnamed
+// namespace).
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "espalier/units/cpu/linear_layout.h"
+
+namespace espalier::units::cpu {
+namespace {
+
+// The record of one row.
+struct ActivationRow {
+  const std::byte* values;
+  const float* scales;        // [blocks]
+  const int32_t* block_sums;  // [blocks] sum of the integers
+  const int32_t* sums32;
+  const int32_t* sums16;
+};
+
+ActivationRow activation_row(const ActivationLayout& layout, int64_t row) {
+  const std::byte* record = layout.records + row * layout.record_bytes;
+  return {record, reinterpret_cast<const float*>(record + layout.scales_at),
+          reinterpret_cast<const int32_t*>(record + layout.block_sums_at),
+          reinterpret_cast<const int32_t*>(record + layout.sums32_at),
+          reinterpret_cast<const int32_t*>(record + layout.sums16_at)};
+}
+
+// A form of grouped weights as compile-time numbers; layout: linear_layout.h.
+template <bool kNibblesOf, int64_t kElementsOf, bool kOffsetsOf>
+struct GroupForm {
+  static constexpr bool kNibbles = kNibblesOf;
+  static constexpr int64_t kElements = kElementsOf;  // k of a group
+  static constexpr bool kOffsets = kOffsetsOf;
+  // What was added to q to make it unsigned: nibbles with an offset need nothing, as the offset
+  // holds it.
+  static constexpr int32_t kZeroPoint = !kNibbles ? 128 : kOffsets ? 0 : 8;
+  static constexpr int64_t kQuantBytes = kElements * kPanelOutputs / (kNibbles ? 2 : 1);
+};
+
+template <class Form>
+int64_t scales_bytes(const LinearLayout& layout) {
+  return kPanelOutputs * (layout.wide_scales ? 4 : 2);
+}
+
+template <class Form>
+int64_t group_bytes(const LinearLayout& layout) {
+  return Form::kQuantBytes + scales_bytes<Form>(layout) * (Form::kOffsets ? 2 : 1);
+}
+
+// 16 scales or offsets.
+template <class V>
+V load_scales(const std::byte* p, bool wide) {
+  return wide ? V::load(reinterpret_cast<const float*>(p))
+              : V::load_half(reinterpret_cast<const uint16_t*>(p));
+}
+
+template <class Form>
+const int32_t* group_sums(const ActivationRow& row) {
+  return Form::kElements == 32 ? row.sums32 : row.sums16;
+}
+
+// Calls function(GroupForm) for the form of `layout`; the form is one of the grouped ones.
+template <class Function>
+void with_group_form(const LinearLayout& layout, Function function) {
+  switch (layout.form) {
+    case WeightForm::kNibbles32:
+      return layout.has_offsets ? function(GroupForm<true, 32, true>())
+                                : function(GroupForm<true, 32, false>());
+    case WeightForm::kBytes32:
+      return layout.has_offsets ? function(GroupForm<false, 32, true>())
+                                : function(GroupForm<false, 32, false>());
+    default:
+      return layout.has_offsets ? function(GroupForm<false, 16, true>())
+                                : function(GroupForm<false, 16, false>());
+  }
+}
+
+// The outputs of panel `panel` that exist: 16, or fewer in the last one.
+int64_t panel_outputs(const LinearLayout& layout, int64_t panel) {
+  const int64_t left = layout.rows - panel * kPanelOutputs;
+  return left < kPanelOutputs ? left : kPanelOutputs;
+}
+
+}  // namespace
+}  // namespace espalier::units::cpu

@@ -96,8 +96,7 @@ struct Op {
   std::vector<Attribute> attributes{};  // in the order of the op table
   std::vector<ValueId> outputs{};
 
-  // The attribute of that name; its absence is our bug (the validator has run before any unit sees
-  // an op).
+  // The attribute of that name; its absence is our bug (the validator runs before any unit).
   int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
@@ -106,42 +105,37 @@ struct Op {
 };
 
 // Semantics of the ops, per row r unless said otherwise. T is the window height, S the number of
-// selected rows.
-//   linear       x[T,K]; W[N,K], optional bias [1,N]          -> y[T,N] = x W^T + bias
-//   rms_norm     x[T,C]; w[1,G]; epsilon                      -> each group of G channels on its
-//   own (G divides C):
-//                                                                x * w / sqrt(mean(x^2) + epsilon)
-//   layer_norm   x[T,C]; w[1,C], b[1,C]; epsilon              -> (x - mean) / sqrt(var + epsilon) *
-//   w + b rope         x[T,C], positions[T,1]; head_dim, style ("neox": pairs i, i + n;
-//   "interleaved": pairs 2i, 2i + 1),
-//                frequencies (n values, radians per position), scale
-//                                                             -> pair rotated by position *
-//                                                             frequencies[i], times scale;
-//                                                                channels of a head beyond 2n pass
-//                                                                through
-//   short_conv   z[T,C], conv_gather[T,k-1]; w[C,k], optional bias [1,C]; state
-//                                                             -> y[r,c] = bias + w[c,k-1] z[r,c] +
-//                                                             sum_j w[c,k-1-j] Z[gather[r,j-1],c],
-//                                                                j = 1..k-1 (1 parent, 2
-//                                                                grandparent); Z = state rows ++
-//                                                                window rows. Stages z for commit.
-//   kv_write     k[T,C], v[T,C]; state                        -> (no output) stages the rows for
-//   commit; must precede attention attention    q[T,heads*head_dim], ancestors[T,T]; state; heads,
-//   kv_heads, head_dim, scale
-//                                                             -> softmax over the committed
-//                                                             positions and the row's ancestors
-//                                                                inside the window, itself
-//                                                                included; head h reads kv head h /
-//                                                                (heads / kv_heads)
-//   gated_silu   gate[T,C], up[T,C]                           -> silu(gate) * up
-//   gelu         x[T,C]; approximation ("tanh" | "erf")       -> gelu(x)
-//   add, mul     a[T,C], b[T,C]                               -> elementwise
-//   gather_rows  x[T,C], selected[S,1]                        -> y[S,C] = x[selected[s]]
-//   head_argmax  x[S,C]; W[V,C]; subrange                     -> max[S,n], index[S,n] (i32, within
-//   the subrange, lowest on ties),
-//                                                                n = ceil(V / subrange)
-//   head_logits  x[S,C]; W[V,C]                               -> logits[S,V]
-//   mean_pool    x[T,C], row_count                            -> y[1,C]
+// selected rows. Operands: values; weights; attributes; state -> outputs.
+//
+//   linear       x[T,K]; W[N,K], optional bias[1,N] -> y[T,N]
+//                x W^T + bias. A bias may also be read as N rows of one column: a part of a vector.
+//   rms_norm     x[T,C]; w[1,G]; epsilon -> y[T,C]
+//                each group of G channels on its own (G divides C): x w / sqrt(mean(x^2) + epsilon)
+//   layer_norm   x[T,C]; w[1,C], b[1,C]; epsilon -> y[T,C]
+//                (x - mean) / sqrt(var + epsilon) w + b
+//   rope         x[T,C], positions[T,1]; head_dim, style ("neox": pairs i, i + n; "interleaved":
+//                pairs 2i, 2i + 1), frequencies (n values, radians per position), scale -> y[T,C]
+//                pair i of each head rotated by position * frequencies[i], times scale;
+//                channels of a head beyond 2n pass through
+//   short_conv   z[T,C], conv_gather[T,k-1]; w[C,k], optional bias[1,C]; state -> y[T,C]
+//                bias + w[c,k-1] z[r,c] + sum_j w[c,k-1-j] Z[gather[r,j-1],c], j = 1..k-1
+//                (1 parent, 2 grandparent); Z = state rows ++ window rows. Stages z for commit.
+//   attention    q[T,heads*head_dim], ancestors[T,T]; heads, kv_heads, head_dim, scale; state
+//                -> y[T,heads*head_dim]
+//                softmax over the committed positions and the row's ancestors inside the window,
+//                itself included; head h reads kv head h / (heads / kv_heads)
+//   kv_write     k[T,C], v[T,C]; state -> nothing
+//                stages the rows for commit; must precede the attention that reads the state
+//   gated_silu   gate[T,C], up[T,C] -> silu(gate) up
+//   gelu         x[T,C]; approximation ("tanh" | "erf") -> gelu(x)
+//   add, mul     a[T,C], b[T,C] -> elementwise
+//   gather_rows  x[T,C], selected[S,1] -> y[S,C]
+//                x[selected[s]]
+//   head_argmax  x[S,C]; W[V,C]; subrange -> max[S,n], index[S,n], n = ceil(V / subrange)
+//                index: i32, within the subrange, the lowest on ties
+//   head_logits  x[S,C]; W[V,C] -> logits[S,V]
+//   mean_pool    x[T,C], row_count[1,1] -> y[1,C]
+//                mean of the first row_count rows
 
 enum class Head : uint8_t { kArgmax, kLogits };
 
@@ -152,8 +146,7 @@ struct Program {
   int64_t selected = 0;  // S, rows that the head is computed for, at most
   Head head = Head::kArgmax;
   std::vector<Value> values;
-  std::vector<ValueId>
-      inputs;  // embeddings, positions, ancestors, conv_gather (models with conv), selected
+  std::vector<ValueId> inputs;   // embeddings, positions, ancestors, conv_gather, selected
   std::vector<ValueId> outputs;  // max and index, or logits
   std::vector<State> states;
   std::vector<Weight> weights;

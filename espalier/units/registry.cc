@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "espalier/units/cpu/cpu_unit.h"
 #include "espalier/units/reference/reference_unit.h"
 
 namespace espalier::units {
@@ -19,6 +20,7 @@ std::unique_ptr<Unit> make() {
 
 // Default first.
 constexpr std::array kUnits = {
+    UnitRow{"cpu", make<cpu::CpuUnit>},
     UnitRow{"reference", make<reference::ReferenceUnit>},
 };
 

@@ -1,0 +1,334 @@
+// The cpu unit's Executable: against the reference unit on the weights that it says it uses, and
+// with == between every two ways of computing the same rows: windows, threads, kernel sets, trees,
+// commits, buckets, exported states.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "espalier/units/cpu/cpu_unit.h"
+#include "espalier/units/reference/reference_unit.h"
+#include "tests/units/tiny_model.h"
+
+namespace espalier::units {
+namespace {
+
+using program::Head;
+using testing::HasSubstr;
+
+CompileOptions options_with(int threads, const std::string& kernels = "",
+                            WeightMode weights = WeightMode::kInt8) {
+  CompileOptions options;
+  options.threads = threads;
+  options.kernels = kernels;
+  options.weights = weights;
+  return options;
+}
+
+// The weights that an Executable computes with, as a checkpoint of its own: what `dump` writes.
+Weights used_weights(const Executable& executable, const TinyModel& model) {
+  std::map<std::string, std::pair<std::vector<int64_t>, std::vector<float>>> tensors;
+  for (const auto& [name, view] : model.weights.all()) {
+    std::vector<float> data(static_cast<size_t>(view.element_count()));
+    const bool as_column = view.shape.size() == 1 && name == "conv.in_bias";  // read in parts
+    executable.read_weight_rows(executable.weight_index(name), 0,
+                                as_column ? view.columns() : view.rows(), data);
+    tensors[name] = {view.shape, std::move(data)};
+  }
+  return make_weights(tensors);
+}
+
+class CpuExecutable : public testing::TestWithParam<TinyKind> {
+ protected:
+  cpu::CpuUnit unit_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Models, CpuExecutable,
+                         testing::Values(TinyKind::kAttention, TinyKind::kHybrid),
+                         [](const auto& info) {
+                           return info.param == TinyKind::kAttention ? "Attention" : "Hybrid";
+                         });
+
+// fp16 K and V are off by up to 2^-11 of themselves and 16-bit activations by 2^-16 of their
+// largest: two layers with gains near 1 leave a few thousandths on logits of size 1 to 4.
+TEST_P(CpuExecutable, AgreesWithTheReferenceUnitOnTheWeightsThatItUses) {
+  const TinyModel model = tiny_model(GetParam(), {64}, {128});
+  const auto tokens = tiny_tokens(100);
+  for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kKeep}) {
+    const auto cpu = compile(unit_, model, options_with(2, "", mode));
+    TinyModel dumped = model;
+    dumped.weights = used_weights(*cpu, model);
+    reference::ReferenceUnit reference_unit;
+    const auto reference = compile(reference_unit, dumped, {});
+    const auto actual = Runner(*cpu, model, 128).feed(tokens, 64);
+    const auto expected = Runner(*reference, dumped, 128).feed(tokens, 64);
+    float worst = 0, largest = 0;
+    for (size_t i = 0; i < actual.size(); ++i) {
+      worst = std::max(worst, std::fabs(actual[i] - expected[i]));
+      largest = std::max(largest, std::fabs(expected[i]));
+    }
+    EXPECT_GT(largest, 1.0f);
+    EXPECT_LT(worst, 5e-3f);
+  }
+}
+
+TEST_P(CpuExecutable, GivesTheSameBitsForEveryWindowThreadCountAndKernelSet) {
+  const TinyModel model = tiny_model(GetParam(), {1, 7, 32, 64}, {128});
+  const auto tokens = tiny_tokens(100);
+  const auto single = compile(unit_, model, options_with(1, "portable"));
+  const auto expected = Runner(*single, model, 128).feed(tokens, 64);
+  for (const std::string& kernels : unit_.kernel_names()) {
+    for (const int threads : {1, 2, 3}) {
+      const auto executable = compile(unit_, model, options_with(threads, kernels));
+      for (const int64_t window : {1, 7, 32, 64}) {
+        EXPECT_EQ(Runner(*executable, model, 128).feed(tokens, window), expected)
+            << kernels << ", " << threads << " threads, window " << window;
+      }
+    }
+  }
+}
+
+TEST_P(CpuExecutable, OnePlaneAndKeptFloatsGiveTheSameBitsOnEveryKernelSet) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {64});
+  const auto tokens = tiny_tokens(40);
+  for (const auto& [planes, mode] :
+       {std::pair(1, WeightMode::kInt8), std::pair(2, WeightMode::kKeep)}) {
+    std::vector<float> first;
+    for (const std::string& kernels : unit_.kernel_names()) {
+      CompileOptions options = options_with(2, kernels, mode);
+      options.activation_planes = planes;
+      const auto executable = compile(unit_, model, options);
+      const auto logits = Runner(*executable, model, 64).feed(tokens, 32);
+      if (first.empty()) first = logits;
+      EXPECT_EQ(logits, first) << kernels;
+      EXPECT_EQ(Runner(*executable, model, 64).feed(tokens, 1), first) << kernels;
+    }
+  }
+}
+
+std::vector<int32_t> random_tree(size_t rows, std::mt19937_64& random) {
+  std::vector<int32_t> parents(rows);
+  for (size_t row = 0; row < rows; ++row)
+    parents[row] = static_cast<int32_t>(random() % (row + 1)) - 1;
+  return parents;
+}
+
+std::vector<int32_t> path_to(int32_t row, const std::vector<int32_t>& parents) {
+  std::vector<int32_t> path;
+  for (; row >= 0; row = parents[static_cast<size_t>(row)]) path.insert(path.begin(), row);
+  return path;
+}
+
+TEST_P(CpuExecutable, ATreeRowEqualsItsPathRunAsPlainText) {
+  const TinyModel model = tiny_model(GetParam(), {1, 64}, {128});
+  const auto executable = compile(unit_, model, options_with(2));
+  std::mt19937_64 random(3);
+  for (const size_t committed : {0, 1, 2, 17, 40}) {
+    const auto prefix = tiny_tokens(committed, committed + 100);
+    const auto tokens = tiny_tokens(30, committed);
+    const auto parents = random_tree(tokens.size(), random);
+    Runner tree(*executable, model, 128);
+    tree.feed(prefix, 64);
+    const auto logits = tree.run(tokens, parents, 64);
+    for (size_t row = 0; row < tokens.size(); ++row) {
+      Runner plain(*executable, model, 128);
+      plain.feed(prefix, 64);
+      std::vector<int32_t> path_tokens;
+      for (const int32_t i : path_to(static_cast<int32_t>(row), parents)) {
+        path_tokens.push_back(tokens[static_cast<size_t>(i)]);
+      }
+      const auto expected = plain.feed(path_tokens, 1);
+      EXPECT_TRUE(std::equal(expected.end() - kTinyVocab, expected.end(),
+                             logits.begin() + row * kTinyVocab))
+          << "row " << row << " after " << committed;
+    }
+  }
+}
+
+TEST_P(CpuExecutable, CommittingAPathOfATreeEqualsDecodingItPlainly) {
+  const TinyModel model = tiny_model(GetParam(), {1, 64}, {128});
+  const auto executable = compile(unit_, model, options_with(2));
+  std::mt19937_64 random(5);
+  Runner tree(*executable, model, 128), plain(*executable, model, 128);
+  for (uint64_t cycle = 0; cycle < 12; ++cycle) {
+    const auto tokens = tiny_tokens(24, 200 + cycle);
+    const auto parents = random_tree(tokens.size(), random);
+    tree.run(tokens, parents, 64);
+    const auto path = path_to(static_cast<int32_t>(random() % tokens.size()), parents);
+    tree.commit(path);
+    std::vector<int32_t> path_tokens;
+    for (const int32_t i : path) path_tokens.push_back(tokens[static_cast<size_t>(i)]);
+    plain.feed(path_tokens, 1);
+    ASSERT_EQ(tree.state().committed_length(), plain.state().committed_length());
+  }
+  const auto next = tiny_tokens(1, 9);
+  EXPECT_EQ(tree.feed(next, 1), plain.feed(next, 1));
+}
+
+TEST_P(CpuExecutable, ARunThatIsNotCommittedLeavesNoTrace) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {64});
+  const auto executable = compile(unit_, model, options_with(2));
+  const auto tokens = tiny_tokens(20);
+  Runner disturbed(*executable, model, 64), plain(*executable, model, 64);
+  disturbed.feed(tokens, 32);
+  disturbed.run(tiny_tokens(32, 55), chain_parents(32), 32);
+  disturbed.commit({});
+  plain.feed(tokens, 32);
+  EXPECT_EQ(disturbed.feed(tiny_tokens(3, 8), 1), plain.feed(tiny_tokens(3, 8), 1));
+}
+
+TEST_P(CpuExecutable, SequencesCanTakeTurnsAndCommitLater) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {64});
+  const auto executable = compile(unit_, model, options_with(2));
+  const auto a = tiny_tokens(9, 1), b = tiny_tokens(13, 2);
+  Runner first(*executable, model, 64), second(*executable, model, 64),
+      alone(*executable, model, 64);
+  first.run(a, chain_parents(a.size()), 32);
+  second.run(b, chain_parents(b.size()), 32);
+  first.commit(rows_from(0, a.size()));
+  second.commit(rows_from(0, b.size()));
+  alone.feed(a, 32);
+  EXPECT_EQ(first.feed(b, 1), alone.feed(b, 1));
+}
+
+TEST_P(CpuExecutable, AStateContinuesInALargerBucketAndFromItsBytes) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {32, 64, 128});
+  const auto executable = compile(unit_, model, options_with(2));
+  const auto tokens = tiny_tokens(90);
+  const std::span<const int32_t> all(tokens);
+  const auto expected = Runner(*executable, model, 128).feed(tokens, 32);
+
+  Runner runner(*executable, model, 32);
+  auto logits = runner.feed(all.subspan(0, 30), 32);
+  const auto append = [&](std::span<const int32_t> part) {
+    const auto more = runner.feed(part, 1);
+    logits.insert(logits.end(), more.begin(), more.end());
+  };
+  ASSERT_TRUE(executable->resize_state(runner.state(), 64).ok());
+  append(all.subspan(30, 20));
+  auto imported = executable->import_state(executable->export_state(runner.state()));
+  ASSERT_TRUE(imported.ok()) << imported.error().message();
+  EXPECT_EQ(imported.value()->committed_length(), 50);
+  EXPECT_EQ(imported.value()->kv_rows(), 64);  // the smallest bucket that holds it
+  runner.replace_state(std::move(imported).value());
+  ASSERT_TRUE(executable->resize_state(runner.state(), 128).ok());
+  append(all.subspan(50));
+  EXPECT_EQ(logits, expected);
+  EXPECT_FALSE(
+      executable->resize_state(runner.state(), 64).ok());  // shorter than what is committed
+  EXPECT_FALSE(executable->resize_state(runner.state(), 100).ok());  // no such bucket
+  EXPECT_FALSE(executable->create_state(100).ok());
+}
+
+TEST_P(CpuExecutable, TheArgmaxHeadFindsTheLowestLargestOfEverySubrange) {
+  const TinyModel model = tiny_model(GetParam(), {32}, {64});
+  const auto executable = compile(unit_, model, options_with(3));
+  const auto tokens = tiny_tokens(11);
+  const auto parents = chain_parents(tokens.size());
+  Runner runner(*executable, model, 64);
+  const auto logits = runner.run(tokens, parents, 32);
+  constexpr size_t kSubranges = 5;
+  std::vector<float> values(tokens.size() * kSubranges);
+  std::vector<int32_t> indices(values.size());
+  runner.call(tokens, parents, 32, Head::kArgmax,
+              {.max_values = values, .max_indices = indices, .logits = {}});
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    for (size_t s = 0; s < kSubranges; ++s) {
+      const auto first = logits.begin() + row * kTinyVocab + s * kTinySubrange;
+      const auto last = std::min(first + kTinySubrange, logits.begin() + (row + 1) * kTinyVocab);
+      const auto largest = std::max_element(first, last);
+      EXPECT_EQ(values[row * kSubranges + s], *largest);
+      EXPECT_EQ(indices[row * kSubranges + s], largest - first);
+    }
+  }
+}
+
+TEST_P(CpuExecutable, WithoutSelectedRowsTheHeadIsNotTouched) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {64});
+  const auto executable = compile(unit_, model, options_with(2));
+  const auto tokens = tiny_tokens(20);
+  Runner quiet(*executable, model, 64), loud(*executable, model, 64);
+  quiet.call(tokens, chain_parents(20), 32, Head::kLogits, {}, false);  // nowhere to write
+  quiet.commit(rows_from(0, 20));
+  loud.feed(tokens, 32);
+  EXPECT_EQ(quiet.feed(tiny_tokens(1, 4), 1), loud.feed(tiny_tokens(1, 4), 1));
+}
+
+TEST_P(CpuExecutable, KeptWeightsAreReadBackExactlyAndInt8WithinHalfAStep) {
+  const TinyModel model = tiny_model(GetParam(), {1}, {16});
+  const auto kept = compile(unit_, model, options_with(1, "", WeightMode::kKeep));
+  const auto int8 = compile(unit_, model, options_with(1));
+  const Weights exact = used_weights(*kept, model), rounded = used_weights(*int8, model);
+  for (const auto& [name, view] : model.weights.all()) {
+    const auto floats = [&name](const Weights& weights) {
+      const auto bytes = weights.all().at(name).bytes;
+      return std::span(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+    };
+    EXPECT_TRUE(std::ranges::equal(floats(exact), floats(model.weights))) << name;
+    const auto stored = floats(model.weights), used = floats(rounded);
+    for (int64_t row = 0; row < view.rows(); ++row) {
+      const auto stored_row =
+          stored.subspan(static_cast<size_t>(row * view.columns()), view.columns());
+      float largest = 0;
+      for (const float x : stored_row) largest = std::max(largest, std::fabs(x));
+      for (int64_t c = 0; c < view.columns(); ++c) {
+        EXPECT_NEAR(used[static_cast<size_t>(row * view.columns() + c)],
+                    stored_row[static_cast<size_t>(c)], largest / 127 * 0.501f)
+            << name;
+      }
+    }
+  }
+  EXPECT_EQ(kept->weight_index("no.such.tensor"), -1);
+}
+
+TEST_P(CpuExecutable, SaysWhereOpsRunAndHowMuchMemoryTheyTake) {
+  const TinyModel model = tiny_model(GetParam(), {1, 32}, {64});
+  const auto executable = compile(unit_, model, options_with(2, "portable"));
+  const auto report = executable->placement_report();
+  EXPECT_THAT(report, testing::Contains(AllOf(HasSubstr("attention"), HasSubstr("portable"))));
+  EXPECT_THAT(report, testing::Contains(AllOf(HasSubstr("linear"), HasSubstr("int8 per channel"))));
+  EXPECT_GT(executable->memory_use().weight_bytes, kTinyVocab * kTinyHidden);
+  EXPECT_GT(executable->memory_use().scratch_bytes, 32 * kTinyHidden * 4);
+  EXPECT_EQ(executable->capabilities().max_rows, 32);
+  EXPECT_EQ(executable->capabilities().kv_write_alignment, 1);
+}
+
+TEST(CpuUnit, RefusesOptionsItCannotHonourAndListsThoseItCan) {
+  cpu::CpuUnit unit;
+  const TinyModel model = tiny_model(TinyKind::kAttention, {1}, {16});
+  const auto error_of = [&](const CompileOptions& options) {
+    const auto result = unit.compile(model.programs, model.weights, "embedding", options);
+    return result.ok() ? std::string() : result.error().message();
+  };
+  EXPECT_THAT(error_of(options_with(1, "abacus")),
+              AllOf(HasSubstr("abacus"), HasSubstr("portable")));
+  EXPECT_THAT(error_of(options_with(-1)), HasSubstr("-1"));
+  EXPECT_THAT(error_of(options_with(100000)), HasSubstr("100000"));
+  CompileOptions three_planes;
+  three_planes.activation_planes = 3;
+  EXPECT_THAT(error_of(three_planes), HasSubstr("planes"));
+  EXPECT_EQ(unit.kernel_names().back(), "portable");
+}
+
+TEST(CpuUnit, RefusesProgramsAndWeightsThatDoNotFit) {
+  cpu::CpuUnit unit;
+  const TinyModel model = tiny_model(TinyKind::kHybrid, {1}, {16});
+  EXPECT_FALSE(unit.compile({}, model.weights, "embedding", {}).ok());
+  const auto missing = unit.compile(model.programs, model.weights, "no.such.tensor", {});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.error().message(), HasSubstr("no.such.tensor"));
+
+  auto tensors = model.weights.all();
+  tensors.erase("conv.taps");
+  const auto incomplete = unit.compile(model.programs, Weights(tensors, {}), "embedding", {});
+  ASSERT_FALSE(incomplete.ok());
+  EXPECT_THAT(incomplete.error().message(), HasSubstr("conv.taps"));
+
+  const TinyModel tall = tiny_model(TinyKind::kAttention, {1500}, {16});
+  const auto too_tall = unit.compile(tall.programs, tall.weights, "embedding", {});
+  ASSERT_FALSE(too_tall.ok());
+  EXPECT_THAT(too_tall.error().message(), HasSubstr("1500"));
+}
+
+}  // namespace
+}  // namespace espalier::units

@@ -15,6 +15,9 @@ add_library(espalier_options INTERFACE)
 target_include_directories(espalier_options INTERFACE ${PROJECT_SOURCE_DIR})
 # -ffp-contract=off: results are defined to the bit, fused multiply-add is written where it is meant.
 target_compile_options(espalier_options INTERFACE -Wall -Wextra -Werror -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(espalier_options INTERFACE -Wno-unknown-warning-option)  # those of g++
+endif()
 # The baseline of each architecture; faster kernels are compiled for their own instruction set, file by file.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(espalier_options INTERFACE -march=x86-64-v3)

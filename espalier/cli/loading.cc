@@ -1,0 +1,89 @@
+#include "espalier/cli/loading.h"
+
+#include <utility>
+
+#include "espalier/base/clock.h"
+#include "espalier/base/mapped_file.h"
+
+namespace espalier::cli {
+namespace {
+
+// A value of --set: JSON where it is JSON, else the string itself.
+OrderedJson variable_value(const std::string& text) {
+  auto parsed = parse_ordered_json(text, "--set");
+  return parsed.ok() ? std::move(parsed).value() : OrderedJson(text);
+}
+
+Result<OrderedJson> read_tools(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string content, read_text_file(path));
+  ASSIGN_OR_RETURN(OrderedJson tools, parse_ordered_json(content, path));
+  if (!tools.is_array()) {
+    return Error{.what = path + " holds no tools",
+                 .expected = "a JSON list of tool descriptions",
+                 .actual = tools.type_name(),
+                 .fix = "Put the descriptions between [ and ]."};
+  }
+  return tools;
+}
+
+}  // namespace
+
+Result<formats::Checkpoint> open_model(const Options& options) {
+  return formats::open_checkpoint(options.model);
+}
+
+Result<text::Tokenizer> take_tokenizer(formats::Checkpoint& checkpoint) {
+  if (!checkpoint.tokenizer) {
+    return Error{.what = checkpoint.path + " has no tokenizer",
+                 .expected = "tokenizer.json beside the weights, or a tokenizer in the GGUF file",
+                 .actual = "none",
+                 .fix = "Put the model's tokenizer.json there."};
+  }
+  // What is left behind keeps its ids (eos_id), which the engine reads.
+  auto tokenizer = text::Tokenizer::make(std::move(*checkpoint.tokenizer));
+  if (!tokenizer.ok()) return tokenizer.error().with_context(checkpoint.path);
+  return tokenizer;
+}
+
+Result<ChatFormat> make_chat_format(const formats::Checkpoint& checkpoint, const Options& options) {
+  if (!checkpoint.chat_template) {
+    return Error{.what = checkpoint.path + " has no chat template",
+                 .expected = "chat_template in tokenizer_config.json or in the GGUF file",
+                 .actual = "none",
+                 .fix = "It may be a base model: use 'espalier run --raw' to continue a text."};
+  }
+  auto parsed = text::ChatTemplate::parse(*checkpoint.chat_template);
+  if (!parsed.ok()) return parsed.error().with_context(checkpoint.path + ": chat template");
+  text::RenderOptions render{.bos_token = checkpoint.bos_token, .eos_token = checkpoint.eos_token};
+  if (options.tools_file) {
+    ASSIGN_OR_RETURN(render.tools, read_tools(*options.tools_file));
+  }
+  if (!options.variables.empty()) render.variables = OrderedJson::object();
+  for (const auto& [name, value] : options.variables) {
+    render.variables[name] = variable_value(value);
+  }
+  return ChatFormat{std::move(parsed).value(), std::move(render)};
+}
+
+engine::EngineOptions engine_options(const Options& options) {
+  return engine::EngineOptions{
+      .unit = options.unit,
+      .window = options.window,
+      .context = options.context,
+      .compile = {.threads = static_cast<int>(options.threads),
+                  .weights = options.weights == "keep" ? units::WeightMode::kKeep
+                                                       : units::WeightMode::kInt8,
+                  .activation_planes = options.activations == 8 ? 1 : 2,
+                  .kernels = options.kernels}};
+}
+
+Result<LoadedModel> load_model(const Options& options) {
+  const Stopwatch watch;
+  ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
+  ASSIGN_OR_RETURN(text::Tokenizer tokenizer, take_tokenizer(checkpoint));
+  ASSIGN_OR_RETURN(auto engine,
+                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  return LoadedModel{std::move(tokenizer), std::move(engine), watch.elapsed_ms()};
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,16 @@
+// How an answer is drawn: flags first, then the model's generation configuration where it samples
+// (do_sample), else greedy. A truncation flag without a temperature means temperature 1; without
+// --seed the seed is random, and reported.
+#pragma once
+
+#include "espalier/base/json.h"
+#include "espalier/base/result.h"
+#include "espalier/cli/options.h"
+#include "espalier/decode/sampling.h"
+
+namespace espalier::cli {
+
+Result<decode::SamplingOptions> choose_sampling(const Options& options,
+                                                const Json& generation_config);
+
+}  // namespace espalier::cli

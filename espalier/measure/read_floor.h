@@ -1,0 +1,27 @@
+// ReadFloor: how fast this machine's memory can be read right now. A model step reads every weight
+// once, so bytes / this rate is the least time it can take. Bandwidth moves from minute to minute:
+// measure it between the rounds of what is compared with it. Owns its buffer and threads; one
+// caller at a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "espalier/base/threads.h"
+
+namespace espalier::measure {
+
+class ReadFloor {
+ public:
+  // A buffer far larger than the caches is read, `bytes` of it, by `thread_count` threads.
+  ReadFloor(int thread_count, int64_t bytes);
+  // One pass over the buffer: bytes per second.
+  double measure();
+
+ private:
+  ThreadPool threads_;
+  std::vector<uint64_t> buffer_;
+  std::vector<uint64_t> sums_;  // of each thread, so that no read can be left out
+};
+
+}  // namespace espalier::measure

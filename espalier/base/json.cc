@@ -29,12 +29,17 @@ Result<T> typed(const Json& object, const std::string& key, bool (Json::*is)() c
                 const char* expected) {
   const Json* member = json_find(object, key);
   if (member == nullptr) {
-    return Error{.what = fmt::format("key '{}' is missing", key), .expected = expected,
-                 .actual = "nothing", .fix = "Add it to the file."};
+    return Error{.what = fmt::format("key '{}' is missing", key),
+                 .expected = expected,
+                 .actual = "nothing",
+                 .fix = "Add it to the file."};
   }
   if (!(member->*is)()) {
-    return Error{.what = fmt::format("key '{}' has the wrong type", key), .expected = expected,
-                 .actual = member->dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80), .fix = "Correct it in the file."};
+    return Error{
+        .what = fmt::format("key '{}' has the wrong type", key),
+        .expected = expected,
+        .actual = member->dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80),
+        .fix = "Correct it in the file."};
   }
   return member->get<T>();
 }
@@ -45,10 +50,6 @@ Result<T> typed_or(const Json& object, const std::string& key, T fallback, Get g
   return get(object, key);
 }
 
-}  // namespace
-
-namespace {
-
 template <typename J>
 Result<J> parse_as(std::string_view text, const std::string& source,
                    const typename J::parser_callback_t& callback) {
@@ -58,11 +59,20 @@ Result<J> parse_as(std::string_view text, const std::string& source,
                  .actual = fmt::format("{}", nesting_depth(text)),
                  .fix = "The file is damaged or hostile."};
   }
+  // The library takes a zero byte for the end of the text and would hide what follows.
+  if (text.find('\0') != std::string_view::npos) {
+    return Error{.what = source + ": not valid JSON",
+                 .expected = "a JSON document",
+                 .actual = "a zero byte in it",
+                 .fix = "Check that the file was downloaded completely."};
+  }
   try {
     return J::parse(text, callback);
   } catch (const typename J::exception& exception) {
-    return Error{.what = source + ": not valid JSON", .expected = "a JSON document",
-                 .actual = exception.what(), .fix = "Check that the file was downloaded completely."};
+    return Error{.what = source + ": not valid JSON",
+                 .expected = "a JSON document",
+                 .actual = exception.what(),
+                 .fix = "Check that the file was downloaded completely."};
   }
 }
 
@@ -73,8 +83,8 @@ Result<Json> parse_json(std::string_view text, const std::string& source) {
 }
 
 Result<OrderedJson> parse_ordered_json(std::string_view text, const std::string& source) {
-  // Each new key is compared with all keys before it, so their number is limited. Keys past the limit are
-  // dropped while parsing (that costs nothing), and the document is refused afterwards.
+  // Each new key is compared with all keys before it, so their number is limited. Keys past the
+  // limit are dropped while parsing (that costs nothing), and the document is refused afterwards.
   std::vector<size_t> members;
   bool too_many = false;
   const auto count_members = [&](int, OrderedJson::parse_event_t event, OrderedJson&) {
@@ -88,7 +98,8 @@ Result<OrderedJson> parse_ordered_json(std::string_view text, const std::string&
   auto document = parse_as<OrderedJson>(text, source, count_members);
   if (document.ok() && too_many) {
     return Error{.what = source + ": a JSON object has too many members",
-                 .expected = fmt::format("at most {}", kOrderedJsonMemberLimit), .actual = "more",
+                 .expected = fmt::format("at most {}", kOrderedJsonMemberLimit),
+                 .actual = "more",
                  .fix = "Split the object."};
   }
   return document;
@@ -104,8 +115,10 @@ Result<int64_t> json_integer(const Json& object, const std::string& key) {
   const Json* member = json_find(object, key);
   if (member != nullptr && member->is_number_unsigned() &&
       member->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX)) {
-    return Error{.what = fmt::format("key '{}' is too large", key), .expected = "at most 2^63 - 1",
-                 .actual = member->dump(), .fix = "Correct it in the file."};
+    return Error{.what = fmt::format("key '{}' is too large", key),
+                 .expected = "at most 2^63 - 1",
+                 .actual = member->dump(),
+                 .fix = "Correct it in the file."};
   }
   return typed<int64_t>(object, key, &Json::is_number_integer, "an integer");
 }

@@ -12,8 +12,10 @@ namespace espalier {
 namespace {
 
 Error file_error(const std::string& what, const std::string& path) {
-  return Error{.what = fmt::format("{} '{}'", what, path), .expected = {},
-               .actual = std::strerror(errno), .fix = "Check the path and its permissions."};
+  return Error{.what = fmt::format("{} '{}'", what, path),
+               .expected = {},
+               .actual = std::strerror(errno),
+               .fix = "Check the path and its permissions."};
 }
 
 // Closes on every way out.
@@ -76,7 +78,8 @@ Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) 
   if (size > limit_bytes) {
     return Error{.what = fmt::format("'{}' is too large", path),
                  .expected = fmt::format("at most {} bytes", limit_bytes),
-                 .actual = fmt::format("{} bytes", size), .fix = "Check that this is the right file."};
+                 .actual = fmt::format("{} bytes", size),
+                 .fix = "Check that this is the right file."};
   }
   std::string text(size, '\0');
   size_t filled = 0;

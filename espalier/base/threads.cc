@@ -23,8 +23,9 @@ void pause_cpu() {
 #endif
 }
 
-// Spins while `waiting()` holds, giving the processor away every so often, so that more threads than cores
-// slow each other down but never stand still. Returns false when `spin_limit` was reached (0: no limit).
+// Spins while `waiting()` holds, giving the processor away every so often, so that more threads
+// than cores slow each other down but never stand still. Returns false when `spin_limit` was
+// reached (0: no limit).
 template <typename Waiting>
 bool spin_while(Waiting waiting, int64_t spin_limit) {
   for (int64_t spins = 0; waiting(); ++spins) {
@@ -35,7 +36,8 @@ bool spin_while(Waiting waiting, int64_t spin_limit) {
   return true;
 }
 
-// About a millisecond: longer than the gap between two steps of a decode, shorter than anyone notices.
+// About a millisecond: longer than the gap between two steps of a decode, shorter than anyone
+// notices.
 constexpr int64_t kIdleSpins = 50'000;
 
 }  // namespace

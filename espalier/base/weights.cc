@@ -5,7 +5,8 @@
 namespace espalier {
 namespace {
 
-// Longest common prefix and suffix: cheap, and good enough to point at a renamed layer or a dropped prefix.
+// Longest common prefix and suffix: cheap, and good enough to point at a renamed layer or a dropped
+// prefix.
 size_t likeness(const std::string& a, const std::string& b) {
   const auto prefix = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
   const auto suffix = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
@@ -46,12 +47,13 @@ Result<TensorView> Weights::get(const std::string& name) const {
   const auto nearest = std::max_element(tensors_.begin(), tensors_.end(), [&](auto& a, auto& b) {
     return likeness(a.first, name) < likeness(b.first, name);
   });
-  return Error{.what = fmt::format("tensor '{}' is missing", name),
-               .expected = {},
-               .actual = nearest == tensors_.end()
-                             ? std::string("a checkpoint without tensors")
-                             : fmt::format("a checkpoint whose nearest name is '{}'", nearest->first),
-               .fix = "Check that all files of the checkpoint are there and belong together."};
+  return Error{
+      .what = fmt::format("tensor '{}' is missing", name),
+      .expected = {},
+      .actual = nearest == tensors_.end()
+                    ? std::string("a checkpoint without tensors")
+                    : fmt::format("a checkpoint whose nearest name is '{}'", nearest->first),
+      .fix = "Check that all files of the checkpoint are there and belong together."};
 }
 
 Result<TensorView> Weights::get(const std::string& name,

@@ -1,0 +1,73 @@
+#include "espalier/base/mapped_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "tests/support/temporary_directory.h"
+
+namespace espalier {
+namespace {
+
+using testing::HasSubstr;
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(MappedFile, ShowsTheContentForAsLongAsItLives) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", "some content");
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  std::filesystem::remove(path);
+  EXPECT_EQ(text_of((*file)->bytes()), "some content");
+  (*file)->release_pages();
+  EXPECT_EQ(text_of((*file)->bytes()), "some content");
+  EXPECT_EQ((*file)->path(), path);
+}
+
+TEST(MappedFile, AnEmptyFileHasNoBytes) {
+  const TemporaryDirectory directory;
+  const auto file = MappedFile::open(directory.write("empty", ""));
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE((*file)->bytes().empty());
+  (*file)->release_pages();
+}
+
+TEST(MappedFile, SaysWhyAFileCannotBeOpened) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(MappedFile::open(directory / "absent").error().message(), HasSubstr("No such file"));
+  EXPECT_THAT(MappedFile::open(directory.path()).error().message(), HasSubstr("a directory"));
+  ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(MappedFile::open("/dev/null").error().message(), HasSubstr("a special file"));
+}
+
+TEST(TextFile, IsReadWholeWithinItsLimit) {
+  const TemporaryDirectory directory;
+  const std::string content("zero \0 byte\n", 12);
+  const std::string path = directory.write("file", content);
+  EXPECT_EQ(*read_text_file(path), content);
+  EXPECT_EQ(*read_text_file(path, 12), content);
+  EXPECT_THAT(read_text_file(path, 11).error().message(),
+              HasSubstr("at most 11 bytes, got 12 bytes"));
+  EXPECT_FALSE(read_text_file(directory / "absent").ok());
+  EXPECT_FALSE(read_text_file(directory.path()).ok());
+}
+
+TEST(AtomicWrite, ReplacesTheFileOrLeavesItAlone) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", "old");
+  ASSERT_TRUE(write_file_atomically(path, std::as_bytes(std::span(std::string_view("new")))).ok());
+  EXPECT_EQ(*read_text_file(path), "new");
+  EXPECT_EQ(directory.file_count(), 1u);
+  EXPECT_FALSE(write_file_atomically(directory / "absent/file", {}).ok());
+  std::filesystem::create_directory(directory / "folder");
+  EXPECT_FALSE(write_file_atomically(directory / "folder", {}).ok());
+  EXPECT_EQ(directory.file_count(), 2u);
+}
+
+}  // namespace
+}  // namespace espalier

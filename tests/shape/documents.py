@@ -10,7 +10,7 @@ from sources import Finding
 FOLDERS = "espalier|tests|docs|cmake|python|tools|bench"
 DEV_COMMAND = re.compile(r"(?<![\w/])\./dev ([a-z]+)")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
-PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*\w|\w+\.(?:md|json|txt))`")
+PATH = re.compile(rf"`((?:{FOLDERS})/[\w./-]*\w|\w+\.md)`")
 
 
 def check() -> Iterator[Finding]:

@@ -82,9 +82,9 @@ Result<Activations> Activations::create(int64_t max_rows, int64_t columns, int p
   layout.padded_columns = round_up(columns, kColumnAlignment);
   layout.planes = planes;
   // Two bytes an element serve int16 and two planes alike.
-  layout.plane_bytes = round_up(layout.padded_columns, kLineBytes);
+  const int64_t value_bytes = (planes == 0 ? 4 : 2) * round_up(layout.padded_columns, kLineBytes);
   const int64_t blocks = (columns + kBlockElements - 1) / kBlockElements;
-  layout.scales_at = (planes == 0 ? 4 : 2) * layout.plane_bytes;
+  layout.scales_at = value_bytes;
   layout.block_sums_at = layout.scales_at + blocks * int64_t{sizeof(float)};
   layout.sums32_at = layout.block_sums_at + blocks * int64_t{sizeof(int32_t)};
   layout.sums16_at = layout.sums32_at + layout.padded_columns / 32 * int64_t{sizeof(int32_t)};

@@ -57,7 +57,6 @@ struct ActivationLayout {
   int64_t record_bytes;
   int64_t columns;
   int64_t padded_columns;
-  int64_t plane_bytes;    // from the high plane to the low one, where a kernel set keeps planes
   int64_t scales_at;      // offsets in the record: fp32 [blocks]
   int64_t block_sums_at;  // int32 [blocks]
   int64_t sums32_at;      // int32 [padded_columns / 32]

@@ -17,17 +17,22 @@ struct StoreInt16 {
   }
 };
 
-// High and low plane of int8 each: value = 256 * high + low. With one plane the low one is the
-// value.
+// int8 planes, 32 k of each in turn: one line holds both planes of 32 k, so that a kernel reaches
+// them from one pointer. With two planes value = 256 * high + low, high first; with one, the value
+// itself.
 struct StorePlanes {
   static void store(std::byte* values, const ActivationLayout& layout, int64_t first, int64_t count,
                     const int32_t* integers) {
-    auto* low =
-        reinterpret_cast<int8_t*>(values) + (layout.planes == 2 ? layout.plane_bytes : 0) + first;
-    for (int64_t i = 0; i < count; ++i) low[i] = static_cast<int8_t>(integers[i] & 0xff);
-    if (layout.planes != 2) return;
-    auto* high = reinterpret_cast<int8_t*>(values) + first;
-    for (int64_t i = 0; i < count; ++i) high[i] = static_cast<int8_t>((integers[i] + 128) >> 8);
+    constexpr int64_t kChunk = kColumnAlignment;
+    auto* out = reinterpret_cast<int8_t*>(values) + first * layout.planes;
+    for (int64_t at = 0; at < count; at += kChunk, integers += kChunk) {
+      if (layout.planes == 2) {
+        for (int64_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>((integers[i] + 128) >> 8);
+        out += kChunk;
+      }
+      for (int64_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(integers[i] & 0xff);
+      out += kChunk;
+    }
   }
 };
 

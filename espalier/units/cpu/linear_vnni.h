@@ -3,11 +3,13 @@
 // undone with the sum of the activations: int32 arithmetic wraps, and the true sum fits. Semantics:
 // linear.h.
 //
-// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. One or
-// two rows read memory faster with one sequential stream, so they take one panel and split each sum
-// in two to hide latency. Order: panels, then tiles of rows, then K: a weight byte leaves DRAM once
-// whatever the number of rows.
+// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. A
+// single row reads memory faster as one sequential stream, so it takes one panel and splits each
+// sum in two to hide latency. Order: panels, then tiles of rows, then K: a weight byte leaves DRAM
+// once whatever the number of rows.
 #pragma once
+
+#include <type_traits>
 
 #include "espalier/units/cpu/linear_operands.h"
 #include "espalier/units/cpu/vec16_avx512.h"
@@ -16,28 +18,61 @@ namespace espalier::units::cpu {
 namespace {
 
 constexpr int64_t kStepBytes = kPanelOutputs * kStepElements;  // one register
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kChunkElements = kColumnAlignment;  // of the planes, see StorePlanes
 
 template <int kRowsOf, int kPlanesOf>
 struct TileShape {
   static constexpr int kRows = kRowsOf;
   static constexpr int kPlanes = kPlanesOf;
-  static constexpr int kPanels = kRows <= 2 ? 1 : 2;
-  static constexpr int kSplit = kRows <= 2 ? 2 : 1;  // sums of even and odd steps apart
+  static constexpr int kPanels = kRows == 1 ? 1 : 2;
+  static constexpr int kSplit = kRows == 1 ? 2 : 1;  // sums of even and odd steps apart
+  static constexpr int64_t kChunkBytes = kChunkElements * kPlanes;
 };
 
+// function(0), ..., function(kCount - 1) with constants as arguments, inlined: g++ keeps an array
+// in registers only where its indices are constants early; unrolling a loop comes too late and
+// leaves a store for every sum.
+template <int kCount, int kFirst = 0, class Function>
+[[gnu::always_inline]] inline void unrolled(const Function& function) {
+  if constexpr (kFirst < kCount) {
+    function(std::integral_constant<int, kFirst>());
+    unrolled<kCount, kFirst + 1>(function);
+  }
+}
+#define ESPALIER_INLINE __attribute__((always_inline))
+
+// Integer sums of a tile: [split][plane][row][panel].
 template <class Shape>
 struct Sums {
-  __m512i sum[Shape::kSplit][Shape::kPanels][Shape::kPlanes][Shape::kRows];
+  static constexpr int kCount = Shape::kSplit * Shape::kPlanes * Shape::kRows * Shape::kPanels;
+  __m512i sum[kCount];
+
+  static constexpr int index(int split, int plane, int row, int panel) {
+    return ((split * Shape::kPlanes + plane) * Shape::kRows + row) * Shape::kPanels + panel;
+  }
+};
+
+// Lines that a tile asks for while it computes: its part of the panels that come next, the same
+// number of lines in every 32 k, because bursts cost more than they bring.
+struct Prefetch {
+  const std::byte* at;
+  int64_t lines;  // per 32 k
+
+  [[gnu::always_inline]] inline void step() {
+    for (int64_t i = 0; i < lines; ++i, at += kLineBytes) _mm_prefetch(at, _MM_HINT_T1);
+  }
 };
 
 // What a tile reads and the fp32 results it grows.
 template <class Shape>
 struct Tile {
+  Prefetch prefetch;
   const std::byte* panel[Shape::kPanels];
-  const std::byte* values;  // of the first row, first plane
-  int64_t record_bytes, plane_bytes;
+  const std::byte* values;  // of the first row
+  int64_t record_bytes;
   ActivationRow row[Shape::kRows];
-  __m512 y[Shape::kPanels][Shape::kRows];
+  __m512 y[Shape::kRows][Shape::kPanels];
 };
 
 [[gnu::always_inline]] inline __m512i broadcast_step(const std::byte* p) {
@@ -46,48 +81,27 @@ struct Tile {
   return _mm512_set1_epi32(four);
 }
 
-template <class Shape>
-[[gnu::always_inline]] inline void clear(Sums<Shape>& sums) {
-#pragma GCC unroll 4
-  for (auto& split : sums.sum) {
-#pragma GCC unroll 4
-    for (auto& panel : split) {
-#pragma GCC unroll 4
-      for (auto& plane : panel) {
-#pragma GCC unroll 8
-        for (__m512i& sum : plane) sum = _mm512_setzero_si512();
-      }
-    }
-  }
+// One step of 4 k for every plane, row and panel; `values` are the first row's.
+template <int kSplitIndex, class Shape>
+[[gnu::always_inline]] inline void add_step(const __m512i* weights, const std::byte* values,
+                                            int64_t record_bytes, Sums<Shape>& sums) {
+  unrolled<Shape::kPlanes * Shape::kRows>([&](auto i) ESPALIER_INLINE {
+    constexpr int kPlane = i / Shape::kRows, kRow = i % Shape::kRows;
+    const __m512i a = broadcast_step(values + kRow * record_bytes + kPlane * kChunkElements);
+    unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
+      __m512i& sum = sums.sum[Sums<Shape>::index(kSplitIndex, kPlane, kRow, panel)];
+      sum = _mm512_dpbusd_epi32(sum, weights[panel], a);
+    });
+  });
 }
 
-// One step of 4 k for every row and plane; `values` are the first row's.
-template <class Shape>
-[[gnu::always_inline]] inline void add_step(const Tile<Shape>& tile, const __m512i* weights,
-                                            const std::byte* values, int split, Sums<Shape>& sums) {
-#pragma GCC unroll 4
-  for (int plane = 0; plane < Shape::kPlanes; ++plane) {
-#pragma GCC unroll 8
-    for (int row = 0; row < Shape::kRows; ++row) {
-      const __m512i a = broadcast_step(values + row * tile.record_bytes + plane * tile.plane_bytes);
-#pragma GCC unroll 4
-      for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        __m512i& sum = sums.sum[split][panel][plane][row];
-        sum = _mm512_dpbusd_epi32(sum, weights[panel], a);
-      }
-    }
-  }
-}
-
-// Two steps (8 k): quants at quants[panel] + offset.
+// Two steps (8 k) of every panel, at `offset` in each.
 template <bool kNibbles, class Shape>
-[[gnu::always_inline]] inline void add_step_pair(const Tile<Shape>& tile,
-                                                 const std::byte* const* quants, int64_t offset,
+[[gnu::always_inline]] inline void add_step_pair(const Tile<Shape>& tile, int64_t offset,
                                                  const std::byte* values, Sums<Shape>& sums) {
   __m512i even[Shape::kPanels], odd[Shape::kPanels];
-#pragma GCC unroll 4
-  for (int panel = 0; panel < Shape::kPanels; ++panel) {
-    const std::byte* p = quants[panel] + offset;
+  unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
+    const std::byte* p = tile.panel[panel] + offset;
     even[panel] = _mm512_loadu_si512(p);
     if constexpr (kNibbles) {
       const __m512i low = _mm512_set1_epi8(0xf);
@@ -96,94 +110,110 @@ template <bool kNibbles, class Shape>
     } else {
       odd[panel] = _mm512_loadu_si512(p + kStepBytes);
     }
-  }
-  add_step(tile, even, values, 0, sums);
-  add_step(tile, odd, values + kStepElements, Shape::kSplit - 1, sums);
+  });
+  add_step<0>(even, values, tile.record_bytes, sums);
+  add_step<Shape::kSplit - 1>(odd, values + kStepElements, tile.record_bytes, sums);
+}
+
+// `kElements` k of every panel.
+template <bool kNibbles, int64_t kElements, class Shape>
+[[gnu::always_inline]] inline void add_steps(const Tile<Shape>& tile, int64_t offset,
+                                             const std::byte* values, Sums<Shape>& sums) {
+  constexpr int64_t kPairBytes = kNibbles ? kStepBytes : 2 * kStepBytes;
+  unrolled<kElements / (2 * kStepElements)>([&](auto pair) ESPALIER_INLINE {
+    add_step_pair<kNibbles>(tile, offset + pair * kPairBytes, values + pair * 2 * kStepElements,
+                            sums);
+  });
+}
+
+template <class Shape>
+[[gnu::always_inline]] inline void clear(Sums<Shape>& sums) {
+  unrolled<Sums<Shape>::kCount>([&](auto i)
+                                    ESPALIER_INLINE { sums.sum[i] = _mm512_setzero_si512(); });
 }
 
 // The exact sum of one row and panel, less `correction`, as fp32.
-template <class Shape>
-[[gnu::always_inline]] inline __m512 finish(const Sums<Shape>& sums, int panel, int row,
-                                            __m512i correction) {
-  __m512i plane_sum[Shape::kPlanes];
-#pragma GCC unroll 4
-  for (int plane = 0; plane < Shape::kPlanes; ++plane) {
-    plane_sum[plane] = sums.sum[0][panel][plane][row];
-    if constexpr (Shape::kSplit == 2) {
-      plane_sum[plane] = _mm512_add_epi32(plane_sum[plane], sums.sum[1][panel][plane][row]);
-    }
+template <int kRow, int kPanel, class Shape>
+[[gnu::always_inline]] inline __m512 finish(const Sums<Shape>& sums, __m512i correction) {
+  const auto plane_sum = [&](auto plane) ESPALIER_INLINE {
+    const __m512i sum = sums.sum[Sums<Shape>::index(0, plane, kRow, kPanel)];
+    if constexpr (Shape::kSplit == 1) return sum;
+    return _mm512_add_epi32(sum,
+                            sums.sum[Sums<Shape>::index(Shape::kSplit - 1, plane, kRow, kPanel)]);
+  };
+  __m512i sum = plane_sum(std::integral_constant<int, 0>());
+  if constexpr (Shape::kPlanes == 2) {
+    sum = _mm512_add_epi32(_mm512_slli_epi32(sum, 8), plane_sum(std::integral_constant<int, 1>()));
   }
-  __m512i sum = plane_sum[0];
-  if constexpr (Shape::kPlanes == 2)
-    sum = _mm512_add_epi32(_mm512_slli_epi32(plane_sum[0], 8), plane_sum[1]);
   return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, correction));
 }
 
 template <class Shape>
 void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   const std::byte* values = tile.values;
+  const int64_t chunks = weights.padded_columns / kChunkElements;
+  constexpr int64_t kBlockChunks = kBlockElements / kChunkElements;
   int64_t offset = 0;  // in the panels
-  for (int64_t block = 0; block * kBlockElements < weights.padded_columns; ++block) {
-    const int64_t left = weights.padded_columns - block * kBlockElements;
-    const int64_t count = left < kBlockElements ? left : kBlockElements;
-    const std::byte* end = values + count;
+  for (int64_t block = 0; block * kBlockChunks < chunks; ++block) {
+    const int64_t left = chunks - block * kBlockChunks;
     Sums<Shape> sums;
     clear(sums);
-    for (; values != end; values += 2 * kStepElements, offset += 2 * kStepBytes) {
-      add_step_pair<false>(tile, tile.panel, offset, values, sums);
+    for (int64_t chunk = left < kBlockChunks ? left : kBlockChunks; chunk > 0; --chunk) {
+      tile.prefetch.step();
+      add_steps<false, kChunkElements>(tile, offset, values, sums);
+      values += Shape::kChunkBytes;
+      offset += kChunkElements * kPanelOutputs;
     }
-#pragma GCC unroll 8
-    for (int row = 0; row < Shape::kRows; ++row) {
+    unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
       const __m512i correction = _mm512_set1_epi32(tile.row[row].block_sums[block] * 128);
       const __m512 scale = _mm512_set1_ps(tile.row[row].scales[block]);
-#pragma GCC unroll 4
-      for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        tile.y[panel][row] =
-            _mm512_fmadd_ps(finish(sums, panel, row, correction), scale, tile.y[panel][row]);
-      }
-    }
+      unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
+        __m512& y = tile.y[row][panel];
+        y = _mm512_fmadd_ps(finish<row, panel>(sums, correction), scale, y);
+      });
+    });
   }
   for (int panel = 0; panel < Shape::kPanels; ++panel) {
     const __m512 scales = _mm512_loadu_ps(tile.panel[panel] + offset);
-    for (__m512& y : tile.y[panel]) y = _mm512_mul_ps(y, scales);
+    for (int row = 0; row < Shape::kRows; ++row)
+      tile.y[row][panel] = _mm512_mul_ps(tile.y[row][panel], scales);
   }
 }
 
-// One group: its sums, then fp32 into `totals`. `offset` is where its record starts in the panels.
+// One group: its sums, then fp32 into totals[row][panel]. `offset` is where its record starts in
+// the panels.
 template <class Form, class Shape>
 [[gnu::always_inline]] inline void add_group(const LinearLayout& weights, const Tile<Shape>& tile,
                                              int64_t group, int64_t offset,
-                                             __m512 (*totals)[Shape::kRows]) {
+                                             __m512 (*totals)[Shape::kPanels]) {
   Sums<Shape> sums;
   clear(sums);
-  const std::byte* values = tile.values + group * Form::kElements;
-#pragma GCC unroll 4
-  for (int pair = 0; pair < Form::kElements / (2 * kStepElements); ++pair) {
-    add_step_pair<Form::kNibbles>(tile, tile.panel,
-                                  offset + pair * kStepBytes * (Form::kNibbles ? 1 : 2),
-                                  values + pair * 2 * kStepElements, sums);
-  }
+  const int64_t first = group * Form::kElements;
+  add_steps<Form::kNibbles, Form::kElements>(
+      tile, offset,
+      tile.values + first / kChunkElements * Shape::kChunkBytes + first % kChunkElements, sums);
   const int64_t scales_at = offset + Form::kQuantBytes;
-  const int64_t offsets_at = scales_at + scales_bytes<Form>(weights);
-#pragma GCC unroll 4
-  for (int panel = 0; panel < Shape::kPanels; ++panel) {
-    const std::byte* record = tile.panel[panel];
-    const __m512 scale = load_scales<Vec16Avx512>(record + scales_at, weights.wide_scales).value;
-#pragma GCC unroll 8
-    for (int row = 0; row < Shape::kRows; ++row) {
-      const __m512i sum = _mm512_set1_epi32(group_sums<Form>(tile.row[row])[group]);
-      const __m512i correction = Form::kZeroPoint == 0
-                                     ? _mm512_setzero_si512()
-                                     : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
-      __m512& total = totals[panel][row];
-      total = _mm512_fmadd_ps(scale, finish(sums, panel, row, correction), total);
-      if constexpr (Form::kOffsets) {
-        const __m512 shift =
-            load_scales<Vec16Avx512>(record + offsets_at, weights.wide_scales).value;
-        total = _mm512_fmadd_ps(shift, _mm512_cvtepi32_ps(sum), total);
-      }
+  __m512 scales[Shape::kPanels], offsets[Shape::kPanels];
+  unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
+    const std::byte* p = tile.panel[panel] + scales_at;
+    scales[panel] = load_scales<Vec16Avx512>(p, weights.wide_scales).value;
+    if constexpr (Form::kOffsets) {
+      offsets[panel] =
+          load_scales<Vec16Avx512>(p + scales_bytes<Form>(weights), weights.wide_scales).value;
     }
-  }
+  });
+  unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
+    const __m512i sum = _mm512_set1_epi32(group_sums<Form>(tile.row[row])[group]);
+    const __m512i correction = Form::kZeroPoint == 0
+                                   ? _mm512_setzero_si512()
+                                   : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
+    unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
+      __m512& total = totals[row][panel];
+      total = _mm512_fmadd_ps(scales[panel], finish<row, panel>(sums, correction), total);
+      if constexpr (Form::kOffsets)
+        total = _mm512_fmadd_ps(offsets[panel], _mm512_cvtepi32_ps(sum), total);
+    });
+  });
 }
 
 template <class Form, class Shape>
@@ -194,21 +224,19 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   int64_t offset = 0;
   for (int64_t block = 0; block * kBlockGroups < groups; ++block) {
     const int64_t end = (block + 1) * kBlockGroups, last = end < groups ? end : groups;
-    __m512 totals[Shape::kPanels][Shape::kRows];
-#pragma GCC unroll 4
-    for (auto& panel : totals) {
-#pragma GCC unroll 8
-      for (__m512& total : panel) total = _mm512_setzero_ps();
-    }
+    __m512 totals[Shape::kRows][Shape::kPanels];
+    unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
+      totals[i / Shape::kPanels][i % Shape::kPanels] = _mm512_setzero_ps();
+    });
     for (int64_t group = block * kBlockGroups; group < last; ++group, offset += record_bytes) {
+      if (Form::kElements == kChunkElements || group % 2 == 0) tile.prefetch.step();
       add_group<Form>(weights, tile, group, offset, totals);
     }
-    for (int row = 0; row < Shape::kRows; ++row) {
-      const __m512 scale = _mm512_set1_ps(tile.row[row].scales[block]);
-      for (int panel = 0; panel < Shape::kPanels; ++panel) {
-        tile.y[panel][row] = _mm512_fmadd_ps(totals[panel][row], scale, tile.y[panel][row]);
-      }
-    }
+    unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
+      constexpr int kRow = i / Shape::kPanels, kPanel = i % Shape::kPanels;
+      const __m512 scale = _mm512_set1_ps(tile.row[kRow].scales[block]);
+      tile.y[kRow][kPanel] = _mm512_fmadd_ps(totals[kRow][kPanel], scale, tile.y[kRow][kPanel]);
+    });
   }
 }
 
@@ -216,17 +244,19 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
 // `second_panel`.
 template <class Form, class Shape>
 void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
-                  int64_t panel, int64_t second_panel, float* y, int64_t y_stride) {
+                  int64_t panel, int64_t second_panel, Prefetch prefetch, float* y,
+                  int64_t y_stride) {
   const int64_t panels[2] = {panel, second_panel};
   Tile<Shape> tile;
   tile.values = activation_row(x, first_row).values;
   tile.record_bytes = x.record_bytes;
-  tile.plane_bytes = x.plane_bytes;
-  for (int row = 0; row < Shape::kRows; ++row) tile.row[row] = activation_row(x, first_row + row);
-  for (int i = 0; i < Shape::kPanels; ++i) {
-    tile.panel[i] = weights.panels + panels[i] * weights.panel_bytes;
-    for (__m512& sum : tile.y[i]) sum = _mm512_setzero_ps();
+  tile.prefetch = prefetch;
+  for (int row = 0; row < Shape::kRows; ++row) {
+    tile.row[row] = activation_row(x, first_row + row);
+    for (__m512& sum : tile.y[row]) sum = _mm512_setzero_ps();
   }
+  for (int i = 0; i < Shape::kPanels; ++i)
+    tile.panel[i] = weights.panels + panels[i] * weights.panel_bytes;
   if constexpr (std::is_void_v<Form>) {
     int8_tile(weights, tile);
   } else {
@@ -236,18 +266,19 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
     const auto mask = static_cast<__mmask16>((1u << panel_outputs(weights, panels[i])) - 1);
     for (int row = 0; row < Shape::kRows; ++row) {
       _mm512_mask_storeu_ps(y + (first_row + row) * y_stride + panels[i] * kPanelOutputs, mask,
-                            tile.y[i][row]);
+                            tile.y[row][i]);
     }
   }
 }
 
 using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int64_t first_row,
-                              int64_t panel, int64_t second_panel, float* y, int64_t y_stride);
+                              int64_t panel, int64_t second_panel, Prefetch prefetch, float* y,
+                              int64_t y_stride);
 
 // Tile functions by number of rows, 1..kMaxRows.
 template <class Form, int kPlanes>
 struct TileTable {
-  // int8 holds its fp32 results in memory (used once in 512 k), groups in registers.
+  // int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
   static constexpr int kMaxRows = std::is_void_v<Form> ? 6 : 4;
   static constexpr TileFunction kFunctions[] = {
       compute_tile<Form, TileShape<1, kPlanes>>, compute_tile<Form, TileShape<2, kPlanes>>,
@@ -255,22 +286,36 @@ struct TileTable {
       compute_tile<Form, TileShape<5, kPlanes>>, compute_tile<Form, TileShape<6, kPlanes>>};
 };
 
+// Tile `tile` of `tiles` fetches its share of the two panels after `panel`. Where a line of weights
+// meets few rows, memory is the limit and plain sequential reading is fastest (on AMD), so: none
+// below 6 products a line.
+Prefetch prefetch_for(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
+                      int64_t tiles, int64_t products) {
+  const int64_t bytes = (last_panel - panel < 4 ? last_panel - panel - 2 : 2) * weights.panel_bytes;
+  if (products < 6 || bytes <= 0) return {nullptr, 0};
+  const int64_t steps = tiles * (weights.padded_columns / kChunkElements);
+  const int64_t lines = (bytes / kLineBytes + steps - 1) / steps;
+  return {weights.panels + (panel + 2) * weights.panel_bytes +
+              tile * (steps / tiles) * lines * kLineBytes,
+          lines};
+}
+
 template <class Form, int kPlanes>
 void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
   using Table = TileTable<Form, kPlanes>;
   const int64_t tiles = (row_count + Table::kMaxRows - 1) / Table::kMaxRows;
-  const int64_t panels = row_count <= 2 ? 1 : 2;
+  const int64_t panels =
+      row_count == 1 ? 1 : 2;  // rows spread evenly: no tile of one row beside larger ones
   for (int64_t panel = first_panel; panel < last_panel; panel += panels) {
     // An odd panel at the end is computed twice rather than by kernels of its own.
     const int64_t second_panel = panel + 1 < last_panel ? panel + 1 : panel;
-    for (int64_t tile = 0; tile < tiles; ++tile) {  // rows spread evenly over the tiles
+    for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first_row = row_count * tile / tiles, last_row = row_count * (tile + 1) / tiles;
-      const TileFunction function = Table::kFunctions[last_row - first_row - 1];
-      function(weights, x, first_row, panel, second_panel, y, y_stride);
-      if (panels == 2 && last_row - first_row <= 2) {  // this function takes one panel
-        function(weights, x, first_row, second_panel, second_panel, y, y_stride);
-      }
+      const Prefetch prefetch =
+          prefetch_for(weights, panel, last_panel, tile, tiles, row_count * kPlanes);
+      Table::kFunctions[last_row - first_row - 1](weights, x, first_row, panel, second_panel,
+                                                  prefetch, y, y_stride);
     }
   }
 }

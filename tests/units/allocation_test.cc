@@ -27,6 +27,8 @@ void* operator new(size_t size) { return counted(size, 0); }
 void* operator new(size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<size_t>(alignment));
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return counted(size, 0); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

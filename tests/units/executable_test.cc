@@ -259,7 +259,9 @@ TEST_P(CpuExecutable, KeptWeightsAreReadBackExactlyAndInt8WithinHalfAStep) {
   const auto kept = compile(unit_, model, options_with(1, "", WeightMode::kKeep));
   const auto int8 = compile(unit_, model, options_with(1));
   const Weights exact = used_weights(*kept, model), rounded = used_weights(*int8, model);
-  for (const auto& [name, view] : model.weights.all()) {
+  for (const auto& tensor : model.weights.all()) {
+    const std::string& name = tensor.first;
+    const TensorView& view = tensor.second;
     const auto floats = [&name](const Weights& weights) {
       const auto bytes = weights.all().at(name).bytes;
       return std::span(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));

@@ -1,7 +1,7 @@
 """Makes the golden vectors anew: python -m espalier_tools.golden [--write] [area ...]
 
-Each module of this package writes tests/golden/<area>. Without --write the committed files are compared with the new ones
-and put back; numbers may differ by rounding (other processors, other library builds), everything else may not.
+Each module of this package writes tests/golden/<area> or a generated source. Without --write the new files are compared with
+the committed ones and put back; numbers may differ by rounding (other processors, other library builds), all else may not.
 """
 
 import argparse
@@ -9,15 +9,18 @@ import json
 import math
 import pathlib
 import pkgutil
-import shutil
 import subprocess
 import sys
-import tempfile
+
+import safetensors.torch
+import torch
 
 import espalier_tools.golden
 from espalier_tools.golden import GOLDEN
 
 PYTHON_ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = PYTHON_ROOT.parent
+GENERATED_SOURCES = ["espalier/text/unicode_tables.cc"]
 RELATIVE_TOLERANCE = 1e-4
 ABSOLUTE_TOLERANCE = 1e-5
 
@@ -25,6 +28,12 @@ ABSOLUTE_TOLERANCE = 1e-5
 def areas() -> list[str]:
     modules = pkgutil.iter_modules(espalier_tools.golden.__path__)
     return sorted(module.name for module in modules if not module.name.startswith("_"))
+
+
+def snapshot() -> dict[pathlib.Path, bytes]:
+    paths = [path for path in GOLDEN.rglob("*") if path.is_file()]
+    paths += [ROOT / name for name in GENERATED_SOURCES]
+    return {path: path.read_bytes() for path in paths}
 
 
 def close(old: object, new: object) -> bool:
@@ -37,30 +46,42 @@ def close(old: object, new: object) -> bool:
     return old == new
 
 
-def same_content(old: pathlib.Path, new: pathlib.Path) -> bool:
-    if old.read_bytes() == new.read_bytes():
-        return True
-    if old.suffix == ".json":
-        return close(json.loads(old.read_text()), json.loads(new.read_text()))
-    if old.suffix == ".safetensors":
-        from safetensors.numpy import load_file  # here: comparing needs it only for these files
+def close_tensors(old: torch.Tensor, new: torch.Tensor) -> bool:
+    if old.dtype != new.dtype or old.shape != new.shape:
+        return False
+    if not old.is_floating_point():
+        return torch.equal(old, new)
+    return torch.allclose(old.double(), new.double(), RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE, equal_nan=True)
 
-        olds, news = load_file(old), load_file(new)
-        return olds.keys() == news.keys() and all(close(olds[key].tolist(), news[key].tolist()) for key in olds)
+
+def same_content(kind: str, old: bytes, new: bytes) -> bool:
+    if old == new:
+        return True
+    if kind == ".json":
+        return close(json.loads(old), json.loads(new))
+    if kind == ".safetensors":
+        olds, news = safetensors.torch.load(old), safetensors.torch.load(new)
+        return olds.keys() == news.keys() and all(close_tensors(olds[key], news[key]) for key in olds)
     return False
 
 
-def differences(old: pathlib.Path, new: pathlib.Path) -> list[str]:
-    paths = {path.relative_to(base) for base in (old, new) for path in base.rglob("*") if path.is_file()}
+def differences(old: dict[pathlib.Path, bytes], new: dict[pathlib.Path, bytes]) -> list[str]:
     found = []
-    for path in sorted(paths):
-        if not (new / path).exists():
-            found.append(f"{path}: no longer written")
-        elif not (old / path).exists():
-            found.append(f"{path}: not committed")
-        elif not same_content(old / path, new / path):
-            found.append(f"{path}: other content")
+    for path in sorted(old.keys() | new.keys()):
+        if path not in old:
+            found.append(f"{path.relative_to(ROOT)}: not committed")
+        elif path not in new or not same_content(path.suffix, old[path], new[path]):
+            found.append(f"{path.relative_to(ROOT)}: other content")
     return found
+
+
+def put_back(old: dict[pathlib.Path, bytes], new: dict[pathlib.Path, bytes]) -> None:
+    for path in new.keys() - old.keys():
+        path.unlink()
+    for path, content in old.items():
+        if new.get(path) != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
 
 def main() -> int:
@@ -72,17 +93,15 @@ def main() -> int:
         parser.error(f"no area {', '.join(sorted(unknown))}; there is: {', '.join(areas())}")
     changed = 0
     for area in arguments.area or areas():
-        with tempfile.TemporaryDirectory() as temporary:
-            committed = pathlib.Path(temporary) / "golden"
-            shutil.copytree(GOLDEN, committed)
-            try:
-                subprocess.run([sys.executable, "-m", f"espalier_tools.golden.{area}"], cwd=PYTHON_ROOT, check=True)
-                found = differences(committed, GOLDEN)
-            finally:
-                if not arguments.write:
-                    shutil.rmtree(GOLDEN)
-                    shutil.copytree(committed, GOLDEN)
-        print(f"{area}: {'as committed' if not found else ', '.join(found)}")
+        committed = snapshot()
+        try:
+            subprocess.run([sys.executable, "-m", f"espalier_tools.golden.{area}"], cwd=PYTHON_ROOT, check=True)
+        finally:
+            new = snapshot()
+            if not arguments.write:
+                put_back(committed, new)
+        found = differences(committed, new)
+        print(f"{area}: {'as committed' if not found else ', '.join(found)}", flush=True)
         changed += len(found)
     return 1 if changed and not arguments.write else 0
 

@@ -22,19 +22,19 @@ template <typename A, typename B>
 }  // namespace internal
 }  // namespace espalier
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition))                                                             \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition))                                                               \
       ::espalier::check_failed(__FILE__, __LINE__, "CHECK(" #condition ") failed"); \
   } while (false)
 
-#define ESPALIER_CHECK_OP(a, op, b)                                                          \
-  do {                                                                                       \
-    const auto& check_a_ = (a);                                                              \
-    const auto& check_b_ = (b);                                                              \
-    if (!(check_a_ op check_b_))                                                             \
+#define ESPALIER_CHECK_OP(a, op, b)                                                               \
+  do {                                                                                            \
+    const auto& check_a_ = (a);                                                                   \
+    const auto& check_b_ = (b);                                                                   \
+    if (!(check_a_ op check_b_))                                                                  \
       ::espalier::internal::check_compare_failed(__FILE__, __LINE__, #a " " #op " " #b, check_a_, \
-                                                 check_b_);                                  \
+                                                 check_b_);                                       \
   } while (false)
 
 #define CHECK_EQ(a, b) ESPALIER_CHECK_OP(a, ==, b)

@@ -11,15 +11,37 @@
 namespace espalier {
 
 enum class Encoding : uint8_t {
-  kF64, kF32, kF16, kBF16, kF8E4M3, kF8E5M2, kI64, kI32, kI16, kI8, kU32, kU16, kU8, kBool,
-  kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0,
-  kQ2_K, kQ3_K, kQ4_K, kQ5_K, kQ6_K, kIQ4_NL,
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kF8E4M3,
+  kF8E5M2,
+  kI64,
+  kI32,
+  kI16,
+  kI8,
+  kU32,
+  kU16,
+  kU8,
+  kBool,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
 };
 
 struct EncodingInfo {
   Encoding encoding;
-  std::string_view name;    // "bf16", "q4_1": for messages, --json and the program text
-  int64_t block_elements;   // elements of one block; 1 for plain types
+  std::string_view name;   // "bf16", "q4_1": for messages, --json and the program text
+  int64_t block_elements;  // elements of one block; 1 for plain types
   int64_t block_bytes;
 };
 

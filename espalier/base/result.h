@@ -31,8 +31,9 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(*-explicit-*)
-  Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(*-explicit-*)
+  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(*-explicit-*)
+  Result(Error error)
+      : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(*-explicit-*)
 
   bool ok() const { return content_.index() == 0; }
   T& value() & {
@@ -72,8 +73,8 @@ using Status = Result<Ok>;
 #define ESPALIER_CONCAT_(a, b) a##b
 #define ESPALIER_CONCAT(a, b) ESPALIER_CONCAT_(a, b)
 
-#define RETURN_IF_ERROR(expression)                                \
-  do {                                                             \
+#define RETURN_IF_ERROR(expression)                                         \
+  do {                                                                      \
     if (auto status_ = (expression); !status_.ok()) return status_.error(); \
   } while (false)
 

@@ -21,15 +21,15 @@ struct AddedToken {
   bool rstrip = false;       // also swallows white space to its right
   bool single_word = false;  // only matches between non-word characters
   bool normalized = false;   // matched in normalised text, otherwise in the raw text
-  bool special = false;      // control token: never produced from user text, hidden by the detokenizer
+  bool special = false;  // control token: never produced from user text, hidden by the detokenizer
 };
 
 struct TokenizerData {
   enum class Model { kBpe, kSentencePieceBpe };  // merges with ranks; pieces with scores (llama)
 
   Model model = Model::kBpe;
-  std::vector<std::string> tokens;  // by id; holes are empty strings
-  std::vector<float> scores;        // by id; SentencePiece only
+  std::vector<std::string> tokens;                          // by id; holes are empty strings
+  std::vector<float> scores;                                // by id; SentencePiece only
   std::vector<std::pair<std::string, std::string>> merges;  // by rank; BPE only
   std::vector<AddedToken> added_tokens;
 

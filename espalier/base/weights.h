@@ -41,7 +41,8 @@ class Weights {
  public:
   Weights() = default;
   // `owners` keep the mapped files (or buffers) behind the views alive.
-  Weights(std::map<std::string, TensorView> tensors, std::vector<std::shared_ptr<const void>> owners)
+  Weights(std::map<std::string, TensorView> tensors,
+          std::vector<std::shared_ptr<const void>> owners)
       : tensors_(std::move(tensors)), owners_(std::move(owners)) {}
 
   const std::map<std::string, TensorView>& all() const { return tensors_; }

@@ -31,12 +31,12 @@ struct AttentionTile {
   std::span<const AttentionQuery> queries;  // 1..kAttentionQueries
   int64_t head_dim;
   float scale;
-  const uint16_t* keys;           // committed K of this KV head, fp16; layout: attention_layout.h
-  const uint16_t* values;         // committed V of this KV head
-  int64_t committed;              // positions
-  const uint16_t* window_keys;    // staged rows of the window, same layout with the window row as position
+  const uint16_t* keys;         // committed K of this KV head, fp16; layout: attention_layout.h
+  const uint16_t* values;       // committed V of this KV head
+  int64_t committed;            // positions
+  const uint16_t* window_keys;  // staged rows of the window; position = window row
   const uint16_t* window_values;
-  float* scratch;                 // attention_scratch_floats() of attention_layout.h
+  float* scratch;  // attention_scratch_floats() of attention_layout.h
 };
 
 struct KernelSet {

@@ -1,0 +1,142 @@
+// Numbers as Python writes and reads them (declared in represent.h).
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "espalier/text/jinja/represent.h"
+#include "espalier/text/jinja/unicode.h"
+
+namespace espalier::text::jinja {
+namespace {
+
+std::string_view strip_spaces(std::string_view text) {
+  while (!text.empty() && is_space(decode_at(text, 0).value)) {
+    text.remove_prefix(decode_at(text, 0).length);
+  }
+  while (!text.empty()) {
+    size_t last = text.size() - 1;
+    while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    if (!is_space(decode_at(text, last).value)) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
+}
+
+int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'Z') return c - 'A' + 10;
+  return 99;
+}
+
+// "0x", "0o", "0b" in front of digits, where the base allows it; base 0 takes its base from there.
+int take_base_prefix(std::string_view& digits, int base) {
+  int named = 0;
+  if (digits.size() > 2 && digits[0] == '0') {
+    switch (digits[1] | 0x20) {
+      case 'x':
+        named = 16;
+        break;
+      case 'o':
+        named = 8;
+        break;
+      case 'b':
+        named = 2;
+        break;
+      default:
+        break;
+    }
+  }
+  if (named == 0 || (base != 0 && base != named)) return base == 0 ? 10 : base;
+  digits.remove_prefix(2);
+  if (digits[0] == '_') digits.remove_prefix(1);
+  return named;
+}
+
+// Removes the underscores that Python allows between two digits; false where one stands elsewhere.
+bool without_underscores(std::string_view text, std::string& out) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      out += text[i];
+      continue;
+    }
+    const bool between = i > 0 && i + 1 < text.size() && digit_value(text[i - 1]) < 36 &&
+                         digit_value(text[i + 1]) < 36;
+    if (!between) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string float_repr(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char buffer[40];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  const std::string_view shortest(buffer, static_cast<size_t>(end.ptr - buffer));
+  const size_t e = shortest.find('e');
+  const int exponent = std::atoi(std::string(shortest.substr(e + 1)).c_str());
+  if (exponent < -4 || exponent >= 16) {
+    return fmt::format("{}e{}{:02}", shortest.substr(0, e), exponent < 0 ? '-' : '+',
+                       std::abs(exponent));
+  }
+  // Fixed notation with all the digits that the shortest form has, and at least one after the
+  // point.
+  const size_t digits = e - (shortest[0] == '-') - (shortest.find('.') != std::string_view::npos);
+  const int decimals = std::max(1, static_cast<int>(digits) - 1 - exponent);
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::optional<Value> parse_integer(std::string_view text, int base) {
+  std::string_view digits = strip_spaces(text);
+  const bool negative = !digits.empty() && digits[0] == '-';
+  if (!digits.empty() && (digits[0] == '-' || digits[0] == '+')) digits.remove_prefix(1);
+  base = take_base_prefix(digits, base);
+  std::string plain;
+  if (digits.empty() || !without_underscores(digits, plain)) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : plain) {
+    const int digit = digit_value(c);
+    if (digit >= base || __builtin_mul_overflow(value, base, &value) ||
+        __builtin_sub_overflow(value, digit, &value)) {
+      return std::nullopt;  // counted downwards, so that the lowest integer fits
+    }
+  }
+  if (!negative && __builtin_sub_overflow(int64_t{0}, value, &value)) return std::nullopt;
+  return Value::integer(value);
+}
+
+std::optional<double> parse_float(std::string_view text) {
+  std::string plain;
+  if (!without_underscores(strip_spaces(text), plain) || plain.empty()) return std::nullopt;
+  std::string_view unsigned_part = plain;
+  if (unsigned_part[0] == '-' || unsigned_part[0] == '+') unsigned_part.remove_prefix(1);
+  // strtod also reads hexadecimal and "nan(...)"; Python does not.
+  for (const char c : unsigned_part) {
+    if (c == 'x' || c == 'X' || c == '(' || c == '-' || c == '+') {
+      const size_t at = static_cast<size_t>(&c - unsigned_part.data());
+      if (c == 'x' || c == 'X' || c == '(' || at == 0 || (unsigned_part[at - 1] | 0x20) != 'e') {
+        return std::nullopt;
+      }
+    }
+  }
+  if (unsigned_part.empty() || std::isspace(static_cast<unsigned char>(unsigned_part[0]))) {
+    return std::nullopt;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(plain.c_str(), &end);
+  if (end != plain.c_str() + plain.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> truncate_to_integer(double value) {
+  const double whole = std::trunc(value);
+  if (!(whole >= -0x1p63 && whole < 0x1p63)) return std::nullopt;
+  return static_cast<int64_t>(whole);
+}
+
+}  // namespace espalier::text::jinja

@@ -27,7 +27,7 @@ struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
   int activation_planes = 2;               // 2: 16-bit fixed point, 1: 8-bit
-  std::string kernels;                     // "" chooses the best present; or a name of kernel_names()
+  std::string kernels = {};                     // "" chooses the best present; or a name of kernel_names()
 };
 
 // One call. Spans have the sizes of the function; only the first `row_count` rows are computed.

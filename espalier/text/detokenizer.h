@@ -1,6 +1,8 @@
-// Detokenizer: token ids in, text out, one id at a time. What it has emitted is always valid UTF-8 and never
-// changes; bytes of an unfinished sequence wait for the next token, finish() emits them as U+FFFD. All
-// pieces joined equal Tokenizer::decode of all ids. One per stream; refers to its tokenizer.
+// Detokenizer: token ids in, text out, one id at a time. What it has emitted is always valid UTF-8
+// and never changes; bytes of an unfinished sequence wait for the next token, finish() emits them
+// as U+FFFD. With byte fallback a run of byte tokens waits for its end, because one invalid byte
+// spoils all of it. All pieces joined equal Tokenizer::decode of all ids. One per stream; refers
+// to its tokenizer.
 #pragma once
 
 #include <string>
@@ -18,8 +20,7 @@ class Detokenizer {
  private:
   const Tokenizer* tokenizer_;
   bool skip_special_tokens_;
-  bool at_start_ = true;
-  std::string pending_;  // bytes of an unfinished UTF-8 sequence
+  DecodeStream stream_;
 };
 
 }  // namespace espalier::text

@@ -1,5 +1,7 @@
-// StopMatcher: finds stop strings in streamed text, across token borders. Text that could still become the
-// beginning of a stop string is held back; the stop string itself is never emitted.
+// StopMatcher: finds stop strings in streamed text, across token borders. Text that could still
+// become the beginning of a stop string is held back; the stop string itself is never emitted. Of
+// several stops the one that ends first counts, and of those that end together the longest: so the
+// result does not depend on how the text is cut into pushes. One per stream.
 #pragma once
 
 #include <string>

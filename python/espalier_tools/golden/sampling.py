@@ -11,7 +11,6 @@ Run from python/:  python -m espalier_tools.golden.sampling
 
 import json
 import random
-from pathlib import Path
 
 import torch
 from transformers import (
@@ -24,7 +23,9 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-TARGET = Path(__file__).parents[3] / "tests/golden/sampling/cases.json"
+from espalier_tools.golden import GOLDEN
+
+TARGET = GOLDEN / "sampling/cases.json"
 CASES = 120
 # Probabilities this near to a cut are decided by rounding, not by rules; such cases are drawn again.
 MARGIN = 1e-5

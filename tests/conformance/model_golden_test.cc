@@ -18,7 +18,7 @@ constexpr int64_t kKvRows = 320;
 
 class ModelGolden : public testing::TestWithParam<std::string> {
  protected:
-  ModelRunner runner(const GoldenModel& golden, int64_t window_rows, int threads = 2) {
+  ModelRunner runner(const GoldenModel& golden, int64_t window_rows, int threads = 1) {
     units::CompileOptions options;
     options.threads = threads;
     return {unit_, golden.model, golden.weights, window_rows, kKvRows, options};
@@ -55,7 +55,7 @@ TEST_P(ModelGolden, GivesTheLogProbabilitiesOfTransformersInAnyWindow) {
 TEST_P(ModelGolden, GivesTheSameBitsForEveryWindowAndThreadCount) {
   const GoldenModel golden = open_golden_model(GetParam());
   const auto& ids = golden.sequences.back().ids;
-  ModelRunner plain = runner(golden, 1, 1);
+  ModelRunner plain = runner(golden, 1);
   const auto expected = plain.forward(ids);
   for (const int64_t window : {7, 32, 64}) {
     for (const int threads : {1, 3}) {
@@ -89,7 +89,7 @@ std::vector<int32_t> pick(const std::vector<int32_t>& ids, const std::vector<int
 TEST_P(ModelGolden, GivesEachRowOfATreeTheBitsOfPlainDecodingAlongItsPath) {
   const GoldenModel golden = open_golden_model(GetParam());
   ModelRunner tree = runner(golden, 24);
-  ModelRunner plain = runner(golden, 1, 1);
+  ModelRunner plain = runner(golden, 1);
   std::mt19937 random(17);
   const auto vocab = static_cast<uint32_t>(golden.model.vocab_size);
   std::vector<int32_t> committed;

@@ -10,15 +10,10 @@
 #include "espalier/base/json.h"
 #include "espalier/base/mapped_file.h"
 #include "espalier/formats/safetensors.h"
+#include "tests/conformance/value_or_die.h"
 
 namespace espalier::conformance {
 namespace {
-
-template <typename T>
-T value_or_die(Result<T> result) {
-  if (!result.ok()) check_failed(__FILE__, __LINE__, result.error().message());
-  return std::move(result).value();
-}
 
 Json read_json(const std::string& path) {
   return value_or_die(parse_json(value_or_die(read_text_file(path)), path));

@@ -1,0 +1,60 @@
+// Frequencies are compared with transformers through whole models (tests/conformance); here is what those do not
+// reach.
+#include "espalier/models/rope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/models/shapes.h"
+
+namespace espalier::models {
+namespace {
+
+Rope read(const Json& config, const Weights& weights = {}) {
+  auto rope = read_rope(config, weights, 8, 10000.0, 64);
+  if (!rope.ok()) check_failed(__FILE__, __LINE__, rope.error().message());
+  return std::move(rope).value();
+}
+
+TEST(Rope, HasAFrequencyForEachPair) {
+  const Rope rope = read(Json::object());
+  ASSERT_EQ(rope.frequencies.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(rope.frequencies[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 8), 1e-7);
+  }
+  EXPECT_EQ(rope.scale, 1.0);
+  EXPECT_FALSE(rope.interleaved);
+}
+
+TEST(Rope, RotatesAPartOfTheHead) {
+  EXPECT_EQ(read({{"partial_rotary_factor", 0.5}}).frequencies.size(), 2u);
+  EXPECT_EQ(read({{"rope_parameters", {{"partial_rotary_factor", 0.25}}}}).frequencies.size(), 1u);
+}
+
+TEST(Rope, DividesByTheFactorsOfAGgufFile) {
+  const std::vector<float> factors = {1.0f, 2.0f, 4.0f, 8.0f};
+  const Weights weights(
+      {{"rope_freqs.weight", {Encoding::kF32, {4}, std::as_bytes(std::span(factors))}}}, {});
+  const Rope plain = read(Json::object());
+  const Rope divided = read(Json::object(), weights);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_DOUBLE_EQ(divided.frequencies[i], plain.frequencies[i] / factors[i]);
+  }
+}
+
+TEST(Rope, EndsTheContextWhereTheFrequenciesWouldChange) {
+  EXPECT_EQ(read({{"rope_scaling", {{"type", "dynamic"}, {"factor", 4.0}}}}).context_limit, 64);
+  const Json longrope = {{"type", "longrope"},
+                         {"short_factor", {1, 1, 1, 1}},
+                         {"original_max_position_embeddings", 16}};
+  EXPECT_EQ(read({{"rope_scaling", longrope}}).context_limit, 16);
+  EXPECT_EQ(read(Json::object()).context_limit, 0);
+}
+
+TEST(Rope, IsInterleavedWhereTheRowsAreStoredPermuted) {
+  EXPECT_TRUE(read({{"rope_interleaved", true}}).interleaved);
+}
+
+}  // namespace
+}  // namespace espalier::models

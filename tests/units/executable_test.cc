@@ -30,9 +30,7 @@ Weights used_weights(const Executable& executable, const TinyModel& model) {
   std::map<std::string, std::pair<std::vector<int64_t>, std::vector<float>>> tensors;
   for (const auto& [name, view] : model.weights.all()) {
     std::vector<float> data(static_cast<size_t>(view.element_count()));
-    const bool as_column = view.shape.size() == 1 && name == "conv.in_bias";  // read in parts
-    executable.read_weight_rows(executable.weight_index(name), 0,
-                                as_column ? view.columns() : view.rows(), data);
+    executable.read_weight_rows(executable.weight_index(name), 0, view.rows(), data);
     tensors[name] = {view.shape, std::move(data)};
   }
   return make_weights(tensors);

@@ -35,6 +35,13 @@ void KeyValueRows::copy_position(const KeyValueRows& from, int64_t from_position
   }
 }
 
+void KeyValueRows::copy_first(const KeyValueRows& from, int64_t positions) {
+  for (int64_t head = 0; head < kv_heads_; ++head) {
+    std::copy_n(from.keys(head), key_elements(positions, head_dim_), keys(head));
+    std::copy_n(from.values(head), value_elements(positions, head_dim_), values(head));
+  }
+}
+
 void KeyValueRows::read_position(int64_t position, uint16_t* k, uint16_t* v) const {
   for (int64_t head = 0; head < kv_heads_; ++head) {
     const uint16_t* source = keys(head) + key_index(position, 0, head_dim_);
@@ -168,9 +175,7 @@ Status CpuState::resize(int64_t kv_rows) {
     for (size_t id = 0; id < layers_.size(); ++id) {
       if (layout_->states[id].kind != StateKind::kKeyValue) continue;
       KeyValueRows resized(layout_->states[id], kv_rows);
-      for (int64_t position = 0; position < committed_; ++position) {
-        resized.copy_position(layers_[id].kv, position, position);
-      }
+      resized.copy_first(layers_[id].kv, committed_);
       layers_[id].kv = std::move(resized);
     }
   } catch (const std::bad_alloc&) {

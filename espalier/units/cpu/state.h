@@ -52,6 +52,8 @@ class KeyValueRows {
 
   // Copies one position of all heads.
   void copy_position(const KeyValueRows& from, int64_t from_position, int64_t to_position);
+  // Copies the first positions of all heads from rows of another length.
+  void copy_first(const KeyValueRows& from, int64_t positions);
   // One position as [channels], K or V.
   void read_position(int64_t position, uint16_t* k, uint16_t* v) const;
   void write_position(int64_t position, const uint16_t* k, const uint16_t* v);

@@ -134,6 +134,10 @@ void WeightStore::read_rows(int64_t tensor_index, int64_t first_row, int64_t row
                             std::span<float> out) const {
   const auto& pieces = tensors_.at(static_cast<size_t>(tensor_index)).second;
   const Weight& any = pieces_[pieces.front()].weight;
+  // A vector whose parts are read as rows of one column is still one row of the checkpoint.
+  if (any.columns == 1 && row_count == 1 && first_row == 0) {
+    row_count = static_cast<int64_t>(out.size());
+  }
   CHECK_GE(first_row, 0);
   CHECK_GE(row_count, 0);
   CHECK_LE(first_row + row_count, any.tensor_rows);

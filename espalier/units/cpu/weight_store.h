@@ -42,7 +42,7 @@ class WeightStore {
   const float* taps(const program::Weight& weight) const;    // [columns, rows]: transposed
 
   int64_t tensor_index(std::string_view tensor) const;  // -1: not part of the programs
-  // Rows that no program reads are zero. No allocation.
+  // Rows as the checkpoint counts them; those that no program reads are zero. No allocation.
   void read_rows(int64_t tensor_index, int64_t first_row, int64_t row_count,
                  std::span<float> out) const;
 

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -39,16 +37,17 @@ class ThreadPool {
   void run_erased(Erased function, void* context);
   void worker(int thread);
 
+  int64_t spins(int64_t wanted) const { return oversubscribed_ ? 0 : wanted; }
+
   const int thread_count_;
+  const bool oversubscribed_;  // more threads than processors: waiting threads sleep at once
   Erased function_ = nullptr;
   void* context_ = nullptr;
-  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint32_t> generation_{0};  // 32 bits: waited on without a lock
   std::atomic<int> running_{0};
   std::atomic<int> barrier_arrived_{0};
-  std::atomic<uint64_t> barrier_generation_{0};
+  std::atomic<uint32_t> barrier_generation_{0};
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;
-  std::condition_variable wake_;
   std::vector<std::thread> workers_;
 };
 

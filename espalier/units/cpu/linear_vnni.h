@@ -3,10 +3,9 @@
 // undone with the sum of the activations: int32 arithmetic wraps, and the true sum fits. Semantics:
 // linear.h.
 //
-// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. A
-// single row reads memory faster as one sequential stream, so it takes one panel and splits each
-// sum in two to hide latency. Order: panels, then tiles of rows, then K: a weight byte leaves DRAM
-// once whatever the number of rows.
+// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. A single row reads
+// memory fastest as one sequential stream, so it takes one panel and splits each sum in two to hide latency.
+// Order: panels, then tiles of rows, then K: a weight byte leaves DRAM once whatever the number of rows.
 #pragma once
 
 #include <type_traits>
@@ -240,13 +239,12 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   }
 }
 
-// Form: a GroupForm, or void for int8 per channel. Computes panels `panel` and, with two,
-// `second_panel`.
+// Form: a GroupForm, or void for int8 per channel. Panels [panel, panel_end), of which there may be one less than a
+// tile has: an odd panel at the end is computed twice rather than by kernels of its own.
 template <class Form, class Shape>
 void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
-                  int64_t panel, int64_t second_panel, Prefetch prefetch, float* y,
-                  int64_t y_stride) {
-  const int64_t panels[2] = {panel, second_panel};
+                  int64_t panel, int64_t panel_end, Prefetch prefetch, float* y, int64_t y_stride) {
+  const int64_t panels[2] = {panel, panel_end - 1};
   Tile<Shape> tile;
   tile.values = activation_row(x, first_row).values;
   tile.record_bytes = x.record_bytes;
@@ -272,10 +270,10 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
 }
 
 using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int64_t first_row,
-                              int64_t panel, int64_t second_panel, Prefetch prefetch, float* y,
+                              int64_t panel, int64_t panel_end, Prefetch prefetch, float* y,
                               int64_t y_stride);
 
-// Tile functions by number of rows, 1..kMaxRows.
+// Functions by number of rows, 1..kMaxRows.
 template <class Form, int kPlanes>
 struct TileTable {
   // int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
@@ -286,18 +284,16 @@ struct TileTable {
       compute_tile<Form, TileShape<5, kPlanes>>, compute_tile<Form, TileShape<6, kPlanes>>};
 };
 
-// Tile `tile` of `tiles` fetches its share of the two panels after `panel`. Where a line of weights
-// meets few rows, memory is the limit and plain sequential reading is fastest (on AMD), so: none
-// below 6 products a line.
+// Tile `tile` of `tiles` fetches its share of the panels [panel, last_panel), two at most. A single row of two planes
+// is faster without (measured on Zen 4, where plain sequential reading is as fast as reading gets).
 Prefetch prefetch_for(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
                       int64_t tiles, int64_t products) {
-  const int64_t bytes = (last_panel - panel < 4 ? last_panel - panel - 2 : 2) * weights.panel_bytes;
-  if (products < 6 || bytes <= 0) return {nullptr, 0};
-  const int64_t steps = tiles * (weights.padded_columns / kChunkElements);
-  const int64_t lines = (bytes / kLineBytes + steps - 1) / steps;
-  return {weights.panels + (panel + 2) * weights.panel_bytes +
-              tile * (steps / tiles) * lines * kLineBytes,
-          lines};
+  const int64_t panels = last_panel - panel < 2 ? last_panel - panel : 2;
+  if (products < 4 || panels <= 0) return {nullptr, 0};
+  const int64_t steps = weights.padded_columns / kChunkElements;
+  const int64_t lines =
+      (panels * weights.panel_bytes / kLineBytes + tiles * steps - 1) / (tiles * steps);
+  return {weights.panels + panel * weights.panel_bytes + tile * steps * lines * kLineBytes, lines};
 }
 
 template <class Form, int kPlanes>
@@ -305,17 +301,16 @@ void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int6
                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
   using Table = TileTable<Form, kPlanes>;
   const int64_t tiles = (row_count + Table::kMaxRows - 1) / Table::kMaxRows;
-  const int64_t panels =
-      row_count == 1 ? 1 : 2;  // rows spread evenly: no tile of one row beside larger ones
+  const int64_t panels = row_count == 1 ? 1 : 2;
   for (int64_t panel = first_panel; panel < last_panel; panel += panels) {
-    // An odd panel at the end is computed twice rather than by kernels of its own.
-    const int64_t second_panel = panel + 1 < last_panel ? panel + 1 : panel;
-    for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t panel_end = panel + panels < last_panel ? panel + panels : last_panel;
+    for (int64_t tile = 0; tile < tiles;
+         ++tile) {  // rows spread evenly: no tile of one among others
       const int64_t first_row = row_count * tile / tiles, last_row = row_count * (tile + 1) / tiles;
-      const Prefetch prefetch =
-          prefetch_for(weights, panel, last_panel, tile, tiles, row_count * kPlanes);
-      Table::kFunctions[last_row - first_row - 1](weights, x, first_row, panel, second_panel,
-                                                  prefetch, y, y_stride);
+      const Prefetch next =
+          prefetch_for(weights, panel_end, last_panel, tile, tiles, row_count * kPlanes);
+      Table::kFunctions[last_row - first_row - 1](weights, x, first_row, panel, panel_end, next, y,
+                                                  y_stride);
     }
   }
 }

@@ -4,8 +4,11 @@
 // definition in units/reference. Immutable and thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +22,7 @@ enum class AttributeType : uint8_t { kInteger, kNumber, kText, kList };
 
 struct AttributeSpec {
   std::string_view name;
-  AttributeType type;
+  AttributeType type = AttributeType::kInteger;
 };
 
 struct InputSpec {
@@ -52,20 +55,38 @@ using ShapeRule = Result<std::vector<OutputSpec>> (*)(const OpView& view);
 // Multiplications plus additions of one call with `rows` rows after `committed` positions.
 using FlopRule = double (*)(const OpView& view, int64_t rows, int64_t committed);
 
+// A short list that lives in a constexpr table.
+template <typename T, size_t Capacity>
+class FixedList {
+ public:
+  constexpr FixedList(std::initializer_list<T> items) : size_(items.size()) {
+    size_t i = 0;
+    for (const T& item : items) items_[i++] = item;
+  }
+  constexpr size_t size() const { return size_; }
+  constexpr const T* begin() const { return items_.data(); }
+  constexpr const T* end() const { return items_.data() + size_; }
+  constexpr const T& operator[](size_t index) const { return items_[index]; }
+
+ private:
+  std::array<T, Capacity> items_{};
+  size_t size_;
+};
+
 struct OpInfo {
   OpKind kind;
   std::string_view name;
-  std::vector<InputSpec> inputs;
-  std::vector<std::string_view> weights;
+  FixedList<InputSpec, 2> inputs;
+  FixedList<std::string_view, 2> weights;
   size_t optional_weights;  // so many of the last weights may be left out
   std::optional<StateKind> state;
-  std::vector<AttributeSpec> attributes;
+  FixedList<AttributeSpec, 4> attributes;
   ShapeRule shapes;
   FlopRule flops;
 };
 
 // Rows in the order of OpKind.
-const std::vector<OpInfo>& op_table();
+std::span<const OpInfo> op_table();
 const OpInfo& op_info(OpKind kind);
 const OpInfo* find_op(std::string_view name);  // nullptr: no such op
 

@@ -2,13 +2,14 @@
 // it has them:
 //
 //   1 logit bias           score += bias
-//   2 repetition penalty   tokens of prompt and answer: score / p where positive, score * p where
-//   negative 3 frequency, presence  tokens of the answer: score -= frequency * count + presence 4
-//   temperature          0 takes the best score now, the lowest id on ties; else score /
-//   temperature 5 top-k                the k best scores, lower ids first on ties 6 top-p the
-//   shortest run of best tokens whose probabilities reach p; at least one 7 min-p                no
-//   token less probable than min-p times the most probable one 8 draw                 inverse of
-//   the cumulative distribution at uniform_draw(seed, sequence, position)
+//   2 repetition penalty   tokens of prompt and answer: score / p where positive, else score * p
+//   3 frequency, presence  tokens of the answer: score -= frequency * count + presence
+//   4 temperature          0 takes the best score now, the lowest id on ties; else score / temperature
+//   5 top-k                the k best scores, lower ids first on ties
+//   6 top-p                the shortest run of best tokens whose probabilities reach p; at least one
+//   7 min-p                no token less probable than min-p times the most probable one
+//   8 draw                 inverse of the cumulative distribution at
+//                          uniform_draw(seed, sequence, position)
 //
 // A choice depends on logits, options, the observed tokens and position alone; sums are fp32 in a
 // fixed order. NaN logits count as minus infinity. One sampler per answer, one caller; sample()

@@ -18,8 +18,8 @@ inline constexpr int64_t kArgmaxSubrange = 2000;
 struct WindowInputs {
   program::ValueId embeddings;  // [T, hidden] f32
   program::ValueId positions;   // [T, 1] i32
-  program::ValueId
-      ancestors;  // [T, T] i32, 1 where the column's row is an ancestor or the row itself
+  // [T, T] i32, 1 where the column's row is an ancestor or the row itself
+  program::ValueId ancestors;
   program::ValueId conv_gather;  // [T, kernel - 1] i32; kNone in models without convolutions
   program::ValueId selected;     // [S, 1] i32
 };
@@ -40,16 +40,15 @@ struct AttentionConfig {
   int64_t head_dim = 0;
   bool qkv_bias = false;
   bool out_bias = false;
-  std::string q_norm,
-      k_norm;  // names of per-head norms before the rotation ("q_norm"); empty: none
+  std::string q_norm, k_norm;  // names of norms per head before the rotation; empty: none
   std::string out_proj = "o_proj";
   double epsilon = 0;
   Rope rope;
 };
 
 // Grouped-query attention of `layer`, tensors at `prefix` ("model.layers.0.self_attn.").
-//   q, k, v = linear(x); norm(q), norm(k) where there are such; rotate q, k; out_proj(attention(q,
-//   k, v))
+//   q, k, v = linear(x); norm(q), norm(k) where there are such; rotate q, k;
+//   out_proj(attention(q, k, v))
 program::ValueId attention_block(program::Builder& builder, const AttentionConfig& config,
                                  const WindowInputs& window, const std::string& state_name,
                                  const std::string& prefix, program::ValueId x);

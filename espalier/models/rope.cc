@@ -81,7 +81,7 @@ Result<Settings> read_settings(const Json& config, int64_t head_dim, double defa
   return settings;
 }
 
-// theta^(-2i / dim), rounded to fp32 at the places where the training code rounds.
+// theta^(-2i / dim), rounded to fp32 where the training code rounds.
 std::vector<double> base_frequencies(double theta, int64_t rotary_dim) {
   std::vector<double> frequencies;
   for (int64_t channel = 0; channel < rotary_dim; channel += 2) {
@@ -256,6 +256,7 @@ Result<Rope> read_rope(const Json& config, const Weights& weights, int64_t head_
   rope.frequencies = base_frequencies(settings.theta, settings.rotary_dim);
   RETURN_IF_ERROR(apply_scaling(settings, rope));
   RETURN_IF_ERROR(divide_by_factors(weights, rope));
+  for (double& frequency : rope.frequencies) frequency = static_cast<float>(frequency);
   return rope;
 }
 

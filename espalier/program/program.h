@@ -115,7 +115,7 @@ struct Op {
 //                (x - mean) / sqrt(var + epsilon) w + b
 //   rope         x[T,C], positions[T,1]; head_dim, style ("neox": pairs i, i + n; "interleaved":
 //                pairs 2i, 2i + 1), frequencies (n values, radians per position), scale -> y[T,C]
-//                pair i of each head rotated by position * frequencies[i], times scale;
+//                pair i of each head rotated by position * frequencies[i] (in fp32), times scale;
 //                channels of a head beyond 2n pass through
 //   short_conv   z[T,C], conv_gather[T,k-1]; w[C,k], optional bias[1,C]; state -> y[T,C]
 //                bias + w[c,k-1] z[r,c] + sum_j w[c,k-1-j] Z[gather[r,j-1],c], j = 1..k-1

@@ -39,7 +39,7 @@ TEST(Rope, DividesByTheFactorsOfAGgufFile) {
   const Rope plain = read(Json::object());
   const Rope divided = read(Json::object(), weights);
   for (size_t i = 0; i < 4; ++i) {
-    EXPECT_DOUBLE_EQ(divided.frequencies[i], plain.frequencies[i] / factors[i]);
+    EXPECT_FLOAT_EQ(divided.frequencies[i], plain.frequencies[i] / factors[i]);
   }
 }
 

@@ -210,14 +210,14 @@ def rope_cases() -> list[dict]:
     for heads, head_dim, pairs in [(1, 2, 1), (3, 8, 4), (2, 10, 3), (5, 16, 8)]:
         for style in ("neox", "interleaved"):
             channels, scale, committed = heads * head_dim, pick(1.0, 1.25), 7
-            frequencies = [0.9 * 0.4**i for i in range(pairs)]
+            frequencies = torch.tensor([0.9 * 0.4**i for i in range(pairs)]).tolist()  # exact in fp32
             parents = pick(*TREES)
             x = draw(len(parents), channels)
             text = Text(len(parents), channels)
             attributes = {"head_dim": head_dim, "style": style, "frequencies": frequencies, "scale": scale}
             program = text.finish(text.op("rope", [text.x, text.positions], channels, **attributes), channels)
             one_call = call(x, parents, committed)
-            angles = torch.tensor(one_call["positions"])[:, None] * torch.tensor(frequencies, dtype=torch.float64)
+            angles = (torch.tensor(one_call["positions"])[:, None] * torch.tensor(frequencies)).double()
             by_head = x.unflatten(-1, (heads, head_dim))
             turned = rotated(by_head[..., : 2 * pairs], angles, scale, style)
             expected = torch.cat([turned, by_head[..., 2 * pairs :]], -1)

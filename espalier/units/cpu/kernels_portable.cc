@@ -2,8 +2,6 @@
 // row_kernels.h).
 #include "espalier/base/vec16.h"
 #include "espalier/units/cpu/kernel_set_of.h"
-#include "espalier/units/cpu/linear_float.h"
-#include "espalier/units/cpu/linear_quantize.h"
 
 namespace espalier::units::cpu {
 namespace {
@@ -98,33 +96,27 @@ Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const Act
   return y;
 }
 
-using PanelFunction = Vec16 (*)(const LinearLayout&, const std::byte*, const ActivationRow&);
-
-PanelFunction panel_function(const LinearLayout& weights) {
-  if (weights.form == WeightForm::kInt8Channel) return int8_panel;
-  PanelFunction result = nullptr;
-  with_group_form(weights, [&]<class Form>(Form) { result = group_panel<Form>; });
-  return result;
-}
-
-void linear(const PackedLinear& packed, const Activations& activations, int64_t row_count,
-            int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  const LinearLayout& weights = packed.layout();
-  const ActivationLayout& x = activations.layout();
-  if (x.planes == 0)
-    return linear_floats<Vec16>(weights, x, row_count, first_panel, last_panel, y, y_stride);
-  const PanelFunction panel_of = panel_function(weights);
-  for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-    for (int64_t row = 0; row < row_count; ++row) {
-      panel_of(weights, weights.panels + panel * weights.panel_bytes, activation_row(x, row))
-          .store_partial(y + row * y_stride + panel * kPanelOutputs, panel_outputs(weights, panel));
-    }
+template <class Form>
+Vec16 panel_of(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
+  if constexpr (std::is_same_v<Form, ChannelForm>) {
+    return int8_panel(weights, panel, row);
+  } else {
+    return group_panel<Form>(weights, panel, row);
   }
 }
 
-void quantize_rows(const float* x, int64_t x_stride, int64_t first_row, int64_t row_count,
-                   Activations& out) {
-  quantize_rows_of<Vec16, StoreInt16>(x, x_stride, first_row, row_count, out.layout());
+void linear_integers(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
+                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
+  with_integer_form(weights, [&]<class Form>(Form) {
+    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+      for (int64_t row = 0; row < row_count; ++row) {
+        panel_of<Form>(weights, weights.panels + panel * weights.panel_bytes,
+                       activation_row(x, row))
+            .store_partial(y + row * y_stride + panel * kPanelOutputs,
+                           panel_outputs(weights, panel));
+      }
+    }
+  });
 }
 
 bool always() { return true; }
@@ -132,6 +124,6 @@ bool always() { return true; }
 }  // namespace
 
 constinit const KernelSet kPortableKernels =
-    kernel_set_of<Vec16>("portable", always, quantize_rows, linear);
+    kernel_set_of<Vec16, StoreInt16, linear_integers>("portable", always);
 
 }  // namespace espalier::units::cpu

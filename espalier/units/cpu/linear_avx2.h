@@ -140,13 +140,13 @@ void group_tile(const LinearLayout& weights, const std::byte* panel, RowTile<kRo
   }
 }
 
-// Form: a GroupForm, or void for int8 per channel.
+// Form: ChannelForm or a GroupForm.
 template <class Form, int kRows>
 void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
                   int64_t panel, float* y, int64_t y_stride) {
   RowTile<kRows> tile(x, first_row);
   const std::byte* bytes = weights.panels + panel * weights.panel_bytes;
-  if constexpr (std::is_void_v<Form>) {
+  if constexpr (std::is_same_v<Form, ChannelForm>) {
     int8_tile(weights, bytes, tile);
   } else {
     group_tile<Form>(weights, bytes, tile);
@@ -173,10 +173,7 @@ void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int6
 
 void linear_integers(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                      int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  if (weights.form == WeightForm::kInt8Channel) {
-    return integer_panels<void>(weights, x, row_count, first_panel, last_panel, y, y_stride);
-  }
-  with_group_form(weights, [&]<class Form>(Form) {
+  with_integer_form(weights, [&]<class Form>(Form) {
     integer_panels<Form>(weights, x, row_count, first_panel, last_panel, y, y_stride);
   });
 }

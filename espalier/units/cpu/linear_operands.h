@@ -62,19 +62,25 @@ const int32_t* group_sums(const ActivationRow& row) {
   return Form::kElements == 32 ? row.sums32 : row.sums16;
 }
 
-// Calls function(GroupForm) for the form of `layout`; the form is one of the grouped ones.
+// int8 with a scale per output.
+struct ChannelForm {};
+
+// Calls function(Form()), Form being ChannelForm or a GroupForm: what `layout` holds, floats excepted.
 template <class Function>
-void with_group_form(const LinearLayout& layout, Function function) {
+void with_integer_form(const LinearLayout& layout, Function function) {
+  const bool offsets = layout.has_offsets;
   switch (layout.form) {
     case WeightForm::kNibbles32:
-      return layout.has_offsets ? function(GroupForm<true, 32, true>())
-                                : function(GroupForm<true, 32, false>());
+      return offsets ? function(GroupForm<true, 32, true>())
+                     : function(GroupForm<true, 32, false>());
     case WeightForm::kBytes32:
-      return layout.has_offsets ? function(GroupForm<false, 32, true>())
-                                : function(GroupForm<false, 32, false>());
+      return offsets ? function(GroupForm<false, 32, true>())
+                     : function(GroupForm<false, 32, false>());
+    case WeightForm::kBytes16:
+      return offsets ? function(GroupForm<false, 16, true>())
+                     : function(GroupForm<false, 16, false>());
     default:
-      return layout.has_offsets ? function(GroupForm<false, 16, true>())
-                                : function(GroupForm<false, 16, false>());
+      return function(ChannelForm());
   }
 }
 

@@ -11,8 +11,6 @@
 namespace espalier::units::cpu {
 namespace {
 
-constexpr int64_t kLineBytes = kPanelOutputs * kStepElements;
-
 // What becomes of a block encoding: a row per encoding of base/dtype.h that has groups.
 struct GroupRow {
   Encoding encoding;

@@ -239,7 +239,7 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   }
 }
 
-// Form: a GroupForm, or void for int8 per channel. Panels [panel, panel_end), of which there may be one less than a
+// Form: ChannelForm or a GroupForm. Panels [panel, panel_end), of which there may be one less than a
 // tile has: an odd panel at the end is computed twice rather than by kernels of its own.
 template <class Form, class Shape>
 void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
@@ -255,7 +255,7 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
   }
   for (int i = 0; i < Shape::kPanels; ++i)
     tile.panel[i] = weights.panels + panels[i] * weights.panel_bytes;
-  if constexpr (std::is_void_v<Form>) {
+  if constexpr (std::is_same_v<Form, ChannelForm>) {
     int8_tile(weights, tile);
   } else {
     group_tile<Form>(weights, tile);
@@ -277,7 +277,7 @@ using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int6
 template <class Form, int kPlanes>
 struct TileTable {
   // int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
-  static constexpr int kMaxRows = std::is_void_v<Form> ? 6 : 4;
+  static constexpr int kMaxRows = std::is_same_v<Form, ChannelForm> ? 6 : 4;
   static constexpr TileFunction kFunctions[] = {
       compute_tile<Form, TileShape<1, kPlanes>>, compute_tile<Form, TileShape<2, kPlanes>>,
       compute_tile<Form, TileShape<3, kPlanes>>, compute_tile<Form, TileShape<4, kPlanes>>,
@@ -324,10 +324,7 @@ void integer_planes(const LinearLayout& weights, const ActivationLayout& x, int6
 
 void linear_integers(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                      int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  if (weights.form == WeightForm::kInt8Channel) {
-    return integer_planes<void>(weights, x, row_count, first_panel, last_panel, y, y_stride);
-  }
-  with_group_form(weights, [&]<class Form>(Form) {
+  with_integer_form(weights, [&]<class Form>(Form) {
     integer_planes<Form>(weights, x, row_count, first_panel, last_panel, y, y_stride);
   });
 }

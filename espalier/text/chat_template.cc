@@ -20,7 +20,7 @@ Result<Value> from_json(jinja::Budget& budget, const OrderedJson& json, int leve
                  .actual = "more",
                  .fix = "Flatten them."};
   }
-  RETURN_IF_ERROR(budget.spend(sizeof(Value)));
+  RETURN_IF_ERROR(budget.spend(jinja::Budget::kStepBytes));
   switch (json.type()) {
     case OrderedJson::value_t::boolean:
       return Value::boolean(json.get<bool>(), true);

@@ -1,9 +1,10 @@
 // ChatTemplate: renders chat messages with a model's own Jinja template, as transformers'
-// apply_chat_template does (trim_blocks, lstrip_blocks, loop controls, tojson, strftime_now, raise_exception,
-// transparent generation tags). Immutable; render() may be called from any thread.
+// apply_chat_template does (trim_blocks, lstrip_blocks, loop controls, tojson, strftime_now,
+// raise_exception, transparent generation tags). Immutable; render() may be called from any thread.
 //
-// Safety of user text: what came from message content is marked while it passes through the template, so the
-// result is a list of segments and only template text may be parsed for control tokens (design §11.7).
+// Safety of user text: what came from message content is marked while it passes through the
+// template, so the result is a list of segments and only template text may be parsed for control
+// tokens (design §11.7).
 #pragma once
 
 #include <ctime>
@@ -21,14 +22,16 @@ namespace espalier::text {
 
 struct Segment {
   std::string text;
-  bool from_user = false;  // message content, tool results, tool descriptions, variables of the caller
+  bool from_user =
+      false;  // message content, tool results, tool descriptions, variables of the caller
 };
 
 struct RenderOptions {
   bool add_generation_prompt = true;
   std::string bos_token = {}, eos_token = {};
-  OrderedJson tools = nullptr;      // array of tool descriptions, or null
-  OrderedJson variables = nullptr;  // object with further template variables (enable_thinking, ...), or null
+  OrderedJson tools = nullptr;  // array of tool descriptions, or null
+  OrderedJson variables =
+      nullptr;  // object with further template variables (enable_thinking, ...), or null
   std::optional<std::time_t> now = {};  // for strftime_now; the clock where absent
 };
 
@@ -42,9 +45,11 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages`: array of {"role", "content", ...}. Errors of raise_exception carry the template's message.
-  // Ordered, because tojson prints keys in the order in which they came (parse_ordered_json); a Json converts.
-  Result<std::vector<Segment>> render(const OrderedJson& messages, const RenderOptions& options) const;
+  // `messages`: array of {"role", "content", ...}. Errors of raise_exception carry the template's
+  // message. Ordered, because tojson prints keys in the order in which they came
+  // (parse_ordered_json); a Json converts.
+  Result<std::vector<Segment>> render(const OrderedJson& messages,
+                                      const RenderOptions& options) const;
 
  private:
   struct Impl;
@@ -54,9 +59,9 @@ class ChatTemplate {
 
 std::string join(const std::vector<Segment>& segments);
 
-// Token ids of a rendered template: control tokens are parsed in template text only; pre-tokenisation sees the
-// whole text, so ids equal those of the joined text wherever user text holds no control token. BOS is not
-// added by the tokenizer (templates write it themselves).
+// Token ids of a rendered template: control tokens are parsed in template text only;
+// pre-tokenisation sees the whole text, so ids equal those of the joined text wherever user text
+// holds no control token. BOS is not added by the tokenizer (templates write it themselves).
 Result<std::vector<TokenId>> encode_segments(const Tokenizer& tokenizer,
                                              const std::vector<Segment>& segments);
 

@@ -27,7 +27,7 @@ class BraceFormatter {
 
   // Formats may stand within formats ("{:{width}}"): two levels, as in Python.
   Result<Text> run(const Text& format, int level) {
-    if (level > 2)
+    if (level > 3)
       return bad_format("replacement fields are nested too deeply", "two levels", "more");
     const std::string& bytes = format.bytes();
     Text out;
@@ -139,11 +139,13 @@ class BraceFormatter {
     FormatSpec spec;
     const std::string_view all = text;
     const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
+    bool has_fill = false;
     if (!text.empty()) {
       const size_t fill = decode_at(text, 0).length;
       if (text.size() > fill && is_align(text[fill])) {
         spec.fill = decode_at(text, 0).value;
         text.remove_prefix(fill);
+        has_fill = true;
       }
     }
     const auto take = [&](std::string_view set) -> char {
@@ -163,9 +165,9 @@ class BraceFormatter {
     spec.align = take("<>^=");
     if (const char sign = take("+- "); sign != 0) spec.sign = sign;
     spec.alternate = take("#") != 0;
-    if (take("0") != 0 && spec.align == 0) {
-      spec.fill = U'0';
-      spec.align = '0';  // as '=', for numbers
+    if (take("0") != 0) {
+      if (!has_fill) spec.fill = U'0';
+      if (spec.align == 0) spec.align = '0';  // as '=', for numbers
     }
     spec.width = number().value_or(0);
     spec.grouping = take(",_");

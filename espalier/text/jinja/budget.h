@@ -11,10 +11,10 @@ namespace espalier::text::jinja {
 
 class Budget {
  public:
-  // 1 GiB touched in all, of which at most 64 MiB in one value. A long chat needs a few MB.
-  static constexpr uint64_t kTotalBytes = uint64_t{1} << 30;
+  // 512 MiB touched in all, of which at most 64 MiB in one value. A long chat needs a few MB.
+  static constexpr uint64_t kTotalBytes = uint64_t{512} << 20;
   static constexpr uint64_t kValueBytes = uint64_t{64} << 20;
-  static constexpr uint64_t kStepBytes = 128;  // one node of the template evaluated
+  static constexpr uint64_t kStepBytes = 256;  // one node evaluated, or one object made
   static constexpr int kValueDepth = 200;      // containers within containers
   static constexpr int kCallDepth =
       400;  // expressions, statements, macros and loops within each other
@@ -39,7 +39,7 @@ class Budget {
  private:
   static Error exhausted() {
     return Error{.what = "the template does too much work",
-                 .expected = "at most 1 GiB of text and values touched, 64 MiB in one value",
+                 .expected = "at most 512 MiB of text and values touched, 64 MiB in one value",
                  .actual = "more",
                  .fix = "Look for a loop or a repetition that grows without limit."};
   }

@@ -174,7 +174,7 @@ Result<ExpressionPtr> ExpressionParser::tuple_or_expression(bool with_conditiona
   TupleLiteral tuple;
   tuple.items.push_back(std::move(first));
   while (tokens_.take_operator(",")) {
-    if (at_tuple_end() || (!with_conditional && tokens_.at_name("recursive"))) break;
+    if (at_tuple_end()) break;
     ASSIGN_OR_RETURN(ExpressionPtr item, expression(with_conditional));
     tuple.items.push_back(std::move(item));
   }

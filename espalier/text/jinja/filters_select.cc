@@ -46,25 +46,6 @@ const Value* find_named(const Bound& arguments, std::string_view name) {
   return nullptr;
 }
 
-Result<Value> map_attribute(Machine& machine, const Value& item, const Value& path,
-                            const Value* fallback) {
-  if (fallback == nullptr || fallback->is(Kind::kNone)) return machine.attribute_path(item, path);
-  // With a default each step of the path may be missing, so the steps are taken one by one.
-  Value current = item;
-  std::string rest = path.is(Kind::kString) ? path.text().bytes() : "";
-  if (!path.is(Kind::kString)) {
-    ASSIGN_OR_RETURN(current, machine.attribute_path(item, path));
-    return current.is(Kind::kUndefined) ? *fallback : current;
-  }
-  while (true) {
-    const size_t dot = std::min(rest.find('.'), rest.size());
-    ASSIGN_OR_RETURN(current, machine.attribute_path(current, Value::literal(rest.substr(0, dot))));
-    if (current.is(Kind::kUndefined)) current = *fallback;
-    if (dot == rest.size()) return current;
-    rest.erase(0, dot + 1);
-  }
-}
-
 }  // namespace
 
 Result<Value> select(Machine& machine, const Value& value, const Bound& arguments) {
@@ -87,7 +68,9 @@ Result<Value> map(Machine& machine, const Value& value, const Bound& arguments) 
   const bool by_attribute = rest.empty() && attribute != nullptr;
   const Value* fallback = find_named(arguments, "default");
   const auto transform = [&](const Value& item) -> Result<Value> {
-    if (by_attribute) return map_attribute(machine, item, *attribute, fallback);
+    if (by_attribute) {
+      return machine.attribute_path(item, *attribute, fallback == nullptr ? Value() : *fallback);
+    }
     if (!rest[0].is(Kind::kString)) return type_error("the name of a filter", "str", rest[0]);
     return machine.filter(rest[0].text().bytes(), item,
                           Arguments{Values(rest.begin() + 1, rest.end()), arguments.named_rest()});
@@ -132,7 +115,7 @@ Result<Value> items(Machine& machine, const Value& value, const Bound&) {
   if (value.is(Kind::kUndefined)) return Value::iterator({});
   if (!value.is(Kind::kDict))
     return Value::iterator({}, type_error("items wants a dict", "dict", value));
-  RETURN_IF_ERROR(machine.budget.spend(value.shallow_bytes()));
+  RETURN_IF_ERROR(machine.budget.spend(value.dict().entries.size(), Budget::kStepBytes));
   Values pairs;
   for (const auto& [key, content] : value.dict().entries)
     pairs.push_back(Value::tuple({key, content}));

@@ -33,14 +33,6 @@ Result<std::vector<size_t>> sorted_order(Machine& machine, const Values& keys, b
   return order;
 }
 
-// The key of an item by an `attribute` argument; `fallback` stands in for undefined ones.
-Result<Value> key_of(Machine& machine, const Value& item, const Value& attribute,
-                     const Value& fallback) {
-  ASSIGN_OR_RETURN(Value key, machine.attribute_path(item, attribute));
-  if (key.is(Kind::kUndefined) && !fallback.is(Kind::kNone)) return fallback;
-  return key;
-}
-
 // "name,address.city": a list of keys.
 Result<Value> multiple_keys(Machine& machine, const Value& item, const Value& attribute,
                             bool case_sensitive) {
@@ -156,6 +148,7 @@ Result<Value> dictsort(Machine& machine, const Value& value, const Bound& argume
     return type_error("dictsort sorts by", "'key' or 'value'", arguments.value(1));
   if (!value.is(Kind::kDict)) return type_error("dictsort wants a dict", "dict", value);
   const auto& entries = value.dict().entries;
+  RETURN_IF_ERROR(machine.budget.spend(entries.size(), Budget::kStepBytes));
   Values keys;
   for (const auto& [key, content] : entries) {
     keys.push_back(ignore_case(by == "key" ? key : content, arguments.truth_or(0, false)));
@@ -172,9 +165,10 @@ Result<Value> groupby(Machine& machine, const Value& value, const Bound& argumen
   const Value& fallback = arguments.value(1);
   const bool case_sensitive = arguments.truth_or(2, false);
   ASSIGN_OR_RETURN(const Values items, machine.iterate(value));
+  RETURN_IF_ERROR(machine.budget.spend(items.size(), Budget::kStepBytes));
   Values keys;
   for (const Value& item : items) {
-    ASSIGN_OR_RETURN(const Value key, key_of(machine, item, attribute, fallback));
+    ASSIGN_OR_RETURN(const Value key, machine.attribute_path(item, attribute, fallback));
     keys.push_back(ignore_case(key, case_sensitive));
   }
   ASSIGN_OR_RETURN(const auto order, sorted_order(machine, keys, false));
@@ -188,7 +182,8 @@ Result<Value> groupby(Machine& machine, const Value& value, const Bound& argumen
       if (!same) break;
       members.push_back(items[order[end]]);
     }
-    ASSIGN_OR_RETURN(const Value name, key_of(machine, members.front(), attribute, fallback));
+    ASSIGN_OR_RETURN(const Value name,
+                     machine.attribute_path(members.front(), attribute, fallback));
     groups.push_back(Value::group(name, Value::list(std::move(members))));
     begin = std::max(end, begin + 1);
   }
@@ -225,6 +220,7 @@ Result<Value> batch(Machine& machine, const Value& value, const Bound& arguments
     return Value::iterator({}, type_error("batch wants a size", "int", linecount));
   Values rows;
   Values row;
+  RETURN_IF_ERROR(machine.budget.spend(items.size(), Budget::kStepBytes));
   for (const Value& item : items) {
     if (static_cast<double>(row.size()) == linecount.number()) {
       rows.push_back(Value::list(std::move(row)));
@@ -251,8 +247,8 @@ Result<Value> slice_list(Machine& machine, const Value& value, const Bound& argu
   if (slices == 0)
     return Value::iterator(
         {}, type_error("slice wants a number of slices", "not 0", Value::integer(0)));
-  RETURN_IF_ERROR(
-      machine.budget.spend(static_cast<uint64_t>(std::max<int64_t>(slices, 0)), 4 * sizeof(Value)));
+  RETURN_IF_ERROR(machine.budget.spend(static_cast<uint64_t>(std::max<int64_t>(slices, 0)),
+                                       Budget::kStepBytes));
   const auto length = static_cast<int64_t>(items.size());
   Values columns;
   int64_t begin = 0;

@@ -187,7 +187,7 @@ Result<Value> indent(Machine& machine, const Value& value, const Bound& argument
   const bool blank = arguments.truth_or(2, false);
   Text ended = value.text();
   ended.append("\n", false);  // so that there is a first line, and an empty one at the end stays
-  std::vector<Text> lines = split_lines(ended, false);
+  ASSIGN_OR_RETURN(std::vector<Text> lines, split_lines(machine.budget, ended, false));
   for (size_t i = 0; i < lines.size(); ++i) {
     const bool indented = i == 0 ? first : blank || !lines[i].empty();
     if (!indented) continue;

@@ -126,8 +126,8 @@ Result<Text> format_number(Budget& budget, const Value& value, const FormatSpec&
   if (spec.align != '=') return pad_formatted(budget, Text(sign + digits, from_user), spec, '>');
   // Padding goes between the sign and the digits.
   const int64_t width = spec.width - static_cast<int64_t>(sign.size());
-  ASSIGN_OR_RETURN(const Text padded, pad(budget, Text(digits, from_user), width,
-                                          fill_text(spec), Side::kLeft));
+  ASSIGN_OR_RETURN(const Text padded,
+                   pad(budget, Text(digits, from_user), width, fill_text(spec), Side::kLeft));
   Text result(sign, from_user);
   result.append(padded);
   return result;
@@ -144,8 +144,7 @@ Result<Text> pad_formatted(Budget& budget, const Text& text, const FormatSpec& s
                      pad(budget, text, length + left, fill_text(spec), Side::kLeft));
     return pad(budget, shifted, spec.width, fill_text(spec), Side::kRight);
   }
-  return pad(budget, text, spec.width, fill_text(spec),
-             align == '<' ? Side::kRight : Side::kLeft);
+  return pad(budget, text, spec.width, fill_text(spec), align == '<' ? Side::kRight : Side::kLeft);
 }
 
 }  // namespace espalier::text::jinja

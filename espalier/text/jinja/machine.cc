@@ -154,10 +154,19 @@ Result<Value> Machine::item(const Value& object, const Value& key) {
   return Value::undefined(fmt::format("{} has no element {}", object_name(object), name.bytes()));
 }
 
-Result<Value> Machine::attribute_path(const Value& object, const Value& path) {
+Result<Value> Machine::attribute_path(const Value& object, const Value& path,
+                                      const Value& fallback) {
   if (path.is(Kind::kNone)) return object;
-  if (!path.is(Kind::kString)) return item(object, path);
   Value current = object;
+  const auto step = [&](const Value& key) -> Status {
+    ASSIGN_OR_RETURN(current, item(current, key));
+    if (current.is(Kind::kUndefined) && !fallback.is(Kind::kNone)) current = fallback;
+    return Ok{};
+  };
+  if (!path.is(Kind::kString)) {
+    RETURN_IF_ERROR(step(path));
+    return current;
+  }
   std::string_view rest = path.text().bytes();
   while (true) {
     const size_t dot = std::min(rest.find('.'), rest.size());
@@ -165,7 +174,7 @@ Result<Value> Machine::attribute_path(const Value& object, const Value& path) {
     const bool is_index =
         !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
     const std::optional<Value> index = is_index ? parse_integer(part, 10) : std::nullopt;
-    ASSIGN_OR_RETURN(current, item(current, index.value_or(Value::literal(part))));
+    RETURN_IF_ERROR(step(index.value_or(Value::literal(part))));
     if (dot == rest.size()) return current;
     rest.remove_prefix(dot + 1);
   }

@@ -16,7 +16,7 @@ Result<std::optional<Value>> MacroFunction::attribute(Machine&, std::string_view
   Values names;
   for (const Parameter& parameter : macro_.parameters)
     names.push_back(Value::literal(parameter.name));
-  return found(Value::list(std::move(names)));
+  return found(Value::tuple(std::move(names)));
 }
 
 Error MacroFunction::takes_no(std::string actual) const {

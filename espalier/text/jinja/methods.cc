@@ -55,7 +55,7 @@ Result<Value> dict_copy(Machine& machine, const Value& self, const Bound&) {
 enum class Part { kKeys, kValues, kItems };
 template <Part part>
 Result<Value> dict_view(Machine& machine, const Value& self, const Bound&) {
-  RETURN_IF_ERROR(machine.budget.spend(self.shallow_bytes()));
+  RETURN_IF_ERROR(machine.budget.spend(self.dict().entries.size(), Budget::kStepBytes));
   Values items;
   items.reserve(self.dict().entries.size());
   for (const auto& [key, value] : self.dict().entries) {

@@ -265,8 +265,7 @@ Result<Target> ExpressionParser::target(bool with_attribute) {
       .kind = Target::Kind::kTuple, .offset = offset, .name = {}, .attribute = {}, .items = {}};
   tuple.items.push_back(std::move(first));
   while (tokens_.take_operator(",")) {
-    if (!tokens_.at(TokenKind::kName) && !tokens_.at_operator("(")) break;
-    if (tokens_.at_name("in")) break;
+    if (at_tuple_end()) break;
     ASSIGN_OR_RETURN(Target item, single_target(with_attribute));
     tuple.items.push_back(std::move(item));
   }

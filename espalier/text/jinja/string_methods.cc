@@ -65,8 +65,9 @@ Result<Value> split_method(Machine& machine, const Value& self, const Bound& arg
 }
 
 Result<Value> splitlines(Machine& machine, const Value& self, const Bound& arguments) {
-  RETURN_IF_ERROR(machine.budget.spend(self.text().size(), 16));
-  return texts_to_list(self, split_lines(self.text(), arguments.truth_or(0, false)));
+  ASSIGN_OR_RETURN(std::vector<Text> lines,
+                   split_lines(machine.budget, self.text(), arguments.truth_or(0, false)));
+  return texts_to_list(self, std::move(lines));
 }
 
 Result<Value> replace_method(Machine& machine, const Value& self, const Bound& arguments) {

@@ -40,7 +40,7 @@ bool is_final_sigma(const std::vector<char32_t>& characters, size_t at) {
   return true;
 }
 
-// Every character in the case that `choose(index, code point)` names.
+// Every character in the case that `choose(index, code point)` names, or as it is where that names none.
 template <typename Choose>
 Text recase(const Text& text, Choose choose) {
   constexpr char32_t kCapitalSigma = 0x3A3;
@@ -50,13 +50,15 @@ Text recase(const Text& text, Choose choose) {
   }
   Text result;
   size_t index = 0;
-  for_each_character(text, [&](char32_t c, std::string_view, bool from_user) {
+  for_each_character(text, [&](char32_t c, std::string_view bytes, bool from_user) {
     std::string mapped;
-    const Case to = choose(index, c);
-    if (c == kCapitalSigma && to == Case::kLower && is_final_sigma(characters, index)) {
+    const std::optional<Case> to = choose(index, c);
+    if (!to.has_value()) {
+      mapped = bytes;
+    } else if (c == kCapitalSigma && *to == Case::kLower && is_final_sigma(characters, index)) {
       mapped = "\xCF\x82";
     } else {
-      append_in_case(mapped, c, to);
+      append_in_case(mapped, c, *to);
     }
     result.append(mapped, from_user);
     ++index;
@@ -113,16 +115,10 @@ Text title_case(const Text& text) {
 }
 
 Text swap_case(const Text& text) {
-  Text result;
-  for_each_character(text, [&](char32_t c, std::string_view bytes, bool from_user) {
-    std::string mapped(bytes);
-    if (is_upper(c) || is_lower(c)) {
-      mapped.clear();
-      append_in_case(mapped, c, is_upper(c) ? Case::kLower : Case::kUpper);
-    }
-    result.append(mapped, from_user);
+  return recase(text, [](size_t, char32_t c) -> std::optional<Case> {
+    if (is_upper(c)) return Case::kLower;
+    return is_lower(c) ? std::optional<Case>(Case::kUpper) : std::nullopt;
   });
-  return result;
 }
 
 Text strip(const Text& text, std::optional<std::string_view> chars, bool left, bool right) {
@@ -155,7 +151,7 @@ Text strip(const Text& text, std::optional<std::string_view> chars, bool left, b
 
 Result<std::vector<Text>> split(Budget& budget, const Text& text,
                                 std::optional<std::string_view> separator, int64_t limit) {
-  RETURN_IF_ERROR(budget.spend(text.size(), 16));
+  RETURN_IF_ERROR(budget.spend(text.size()));
   const std::string& bytes = text.bytes();
   std::vector<Text> parts;
   if (separator.has_value()) {
@@ -163,6 +159,7 @@ Result<std::vector<Text>> split(Budget& budget, const Text& text,
     size_t begin = 0;
     for (size_t at = bytes.find(*separator); at != std::string::npos && limit != 0;
          at = bytes.find(*separator, begin), --limit) {
+      RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
       parts.push_back(text.substr(begin, at));
       begin = at + separator->size();
     }
@@ -172,11 +169,12 @@ Result<std::vector<Text>> split(Budget& budget, const Text& text,
   size_t begin = skip(bytes, 0, true);
   for (; begin < bytes.size() && limit != 0; --limit) {
     const size_t end = skip(bytes, begin, false);
+    RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
     parts.push_back(text.substr(begin, end));
     begin = skip(bytes, end, true);
   }
   if (begin < bytes.size()) {
-    parts.push_back(text.substr(begin, skip_back(bytes, bytes.size(), true)));
+    parts.push_back(text.substr(begin, bytes.size()));
   }
   return parts;
 }
@@ -184,7 +182,7 @@ Result<std::vector<Text>> split(Budget& budget, const Text& text,
 Result<std::vector<Text>> split_from_right(Budget& budget, const Text& text,
                                            std::optional<std::string_view> separator,
                                            int64_t limit) {
-  RETURN_IF_ERROR(budget.spend(text.size(), 16));
+  RETURN_IF_ERROR(budget.spend(text.size()));
   const std::string& bytes = text.bytes();
   std::vector<Text> parts;
   size_t end = bytes.size();
@@ -193,6 +191,7 @@ Result<std::vector<Text>> split_from_right(Budget& budget, const Text& text,
     while (limit != 0 && end >= separator->size()) {
       const size_t at = bytes.rfind(*separator, end - separator->size());
       if (at == std::string::npos) break;
+      RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
       parts.push_back(text.substr(at + separator->size(), end));
       end = at;
       --limit;
@@ -202,16 +201,18 @@ Result<std::vector<Text>> split_from_right(Budget& budget, const Text& text,
     end = skip_back(bytes, end, true);
     for (; end > 0 && limit != 0; --limit) {
       const size_t begin = skip_back(bytes, end, false);
+      RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
       parts.push_back(text.substr(begin, end));
       end = skip_back(bytes, begin, true);
     }
-    if (end > 0) parts.push_back(text.substr(skip(bytes, 0, true), end));
+    if (end > 0) parts.push_back(text.substr(0, end));
   }
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
 
-std::vector<Text> split_lines(const Text& text, bool keep_ends) {
+Result<std::vector<Text>> split_lines(Budget& budget, const Text& text, bool keep_ends) {
+  RETURN_IF_ERROR(budget.spend(text.size()));
   const std::string& bytes = text.bytes();
   std::vector<Text> lines;
   size_t begin = 0;
@@ -220,6 +221,7 @@ std::vector<Text> split_lines(const Text& text, bool keep_ends) {
     size_t after = i + c.length;
     if (is_line_break(c.value)) {
       if (c.value == '\r' && after < bytes.size() && bytes[after] == '\n') ++after;
+      RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
       lines.push_back(text.substr(begin, keep_ends ? after : i));
       begin = after;
     }

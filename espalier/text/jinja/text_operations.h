@@ -25,7 +25,7 @@ Result<std::vector<Text>> split(Budget& budget, const Text& text,
 Result<std::vector<Text>> split_from_right(Budget& budget, const Text& text,
                                            std::optional<std::string_view> separator,
                                            int64_t limit);
-std::vector<Text> split_lines(const Text& text, bool keep_ends);
+Result<std::vector<Text>> split_lines(Budget& budget, const Text& text, bool keep_ends);
 
 Result<Text> replace(Budget& budget, const Text& text, const Text& from, const Text& to,
                      int64_t limit);

@@ -56,7 +56,8 @@ Result<const Flag*> find_flag(const Command& command, const std::string& word) {
   return Error{.what = fmt::format("'espalier {}' has no flag '{}'", command.name, word),
                .expected = "",
                .actual = "",
-               .fix = suggestion(word, names, fmt::format("espalier {} --help", command.name))};
+               .fix = suggestion(word, names, fmt::format("espalier {} --help", command.name)) +
+                      " Text that begins with '-' goes after '--'."};
 }
 
 // Wrong use that every command has in common, then the command's own.
@@ -123,7 +124,7 @@ Result<Invocation> parse_arguments(std::span<const std::string> words) {
     const bool has_value = equals != std::string::npos;
     if (flag->value.empty() ? has_value : !has_value && i + 1 == words.size()) {
       return Error{
-          .what = fmt::format("{} {} a value", flag->name, has_value ? "takes no" : "needs"),
+          .what = fmt::format("{} {} value", flag->name, has_value ? "takes no" : "needs a"),
           .expected = flag->value.empty() ? std::string(flag->name)
                                           : fmt::format("{} {}", flag->name, flag->value),
           .actual = words[i],

@@ -10,10 +10,10 @@ namespace {
 
 // As /proc/cpuinfo spells them; the kernels of units/cpu ask for these.
 #if defined(__x86_64__)
-constexpr const char* kFeatures[] = {"avx2",     "fma",         "f16c",     "avx512f",  "avx512bw",
-                                     "avx512vl", "avx512_vnni", "avx_vnni", "amx_tile", "amx_int8"};
+constexpr const char* kFeatures[] = {"avx2",     "fma",      "f16c",     "avx512f",
+                                     "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"};
 #else
-constexpr const char* kFeatures[] = {"asimd", "asimddp", "i8mm", "sve", "sme"};
+constexpr const char* kFeatures[] = {"asimd", "asimddp", "asimdhp"};
 #endif
 
 // "name : value" of the first matching line.

@@ -1,0 +1,33 @@
+// Runs the real espalier binary: arguments and standard input in, exit code, stdout and stderr out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "espalier/base/json.h"
+
+namespace espalier::cli {
+
+struct Outcome {
+  int exit_code = -1;  // minus the signal's number where one ended it
+  std::string out, err;
+};
+
+struct ProcessOptions {
+  std::string input = {};            // standard input
+  bool interrupt_on_output = false;  // Ctrl-C as soon as something is on stdout
+  bool close_output = false;         // nobody reads stdout
+};
+
+Outcome run_espalier(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
+
+// stdout as JSON, of a run that must succeed and write one line.
+Json json_of(const std::vector<std::string>& arguments, const std::string& input = "");
+
+// The committed model directory that talks nonsense, and what transformers says about it.
+std::string tiny_chat();
+Json expected();
+// Flags that make the answer that of transformers in fp32.
+std::vector<std::string> exact(std::vector<std::string> arguments);
+
+}  // namespace espalier::cli

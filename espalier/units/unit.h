@@ -27,17 +27,18 @@ struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
   int activation_planes = 2;               // 2: 16-bit fixed point, 1: 8-bit
-  std::string kernels = {};                     // "" chooses the best present; or a name of kernel_names()
+  std::string kernels = {};  // "" chooses the best present; or a name of kernel_names()
 };
 
 // One call. Spans have the sizes of the function; only the first `row_count` rows are computed.
 struct CallInputs {
-  int64_t row_count = 0;                // 1..T
-  std::span<const float> embeddings;    // [row_count, hidden]
-  std::span<const int32_t> positions;   // [row_count] absolute position: committed length + depth
-  std::span<const int32_t> parents;     // [row_count] window row of the parent, < own row; -1: the committed text.
-                                        // Ancestor mask and convolution gather follow from it.
-  std::span<const int32_t> selected;    // rows that the head is computed for; may be empty (no head)
+  int64_t row_count = 0;               // 1..T
+  std::span<const float> embeddings;   // [row_count, hidden]
+  std::span<const int32_t> positions;  // [row_count] absolute position: committed length + depth
+  std::span<const int32_t>
+      parents;  // [row_count] window row of the parent, < own row; -1: the committed text.
+                // Ancestor mask and convolution gather follow from it.
+  std::span<const int32_t> selected;  // rows that the head is computed for; may be empty (no head)
 };
 
 // Written by run(); spans are the caller's. Only the spans of the function's head are used.

@@ -273,16 +273,18 @@ using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int6
                               int64_t panel, int64_t panel_end, Prefetch prefetch, float* y,
                               int64_t y_stride);
 
-// Functions by number of rows, 1..kMaxRows.
-template <class Form, int kPlanes>
-struct TileTable {
-  // int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
-  static constexpr int kMaxRows = std::is_same_v<Form, ChannelForm> ? 6 : 4;
-  static constexpr TileFunction kFunctions[] = {
-      compute_tile<Form, TileShape<1, kPlanes>>, compute_tile<Form, TileShape<2, kPlanes>>,
-      compute_tile<Form, TileShape<3, kPlanes>>, compute_tile<Form, TileShape<4, kPlanes>>,
-      compute_tile<Form, TileShape<5, kPlanes>>, compute_tile<Form, TileShape<6, kPlanes>>};
-};
+// Rows of the tallest tile: int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
+template <class Form>
+inline constexpr int kMaxRows = std::is_same_v<Form, ChannelForm> ? 6 : 4;
+
+// The function for `rows` rows, 1..kMaxRows.
+template <class Form, int kPlanes, int kRows = 1>
+TileFunction tile_function(int64_t rows) {
+  if constexpr (kRows < kMaxRows<Form>) {
+    if (rows > kRows) return tile_function<Form, kPlanes, kRows + 1>(rows);
+  }
+  return compute_tile<Form, TileShape<kRows, kPlanes>>;
+}
 
 // Tile `tile` of `tiles` fetches its share of the panels [panel, last_panel), two at most. A single row of two planes
 // is faster without (measured on Zen 4, where plain sequential reading is as fast as reading gets).
@@ -299,18 +301,17 @@ Prefetch prefetch_for(const LinearLayout& weights, int64_t panel, int64_t last_p
 template <class Form, int kPlanes>
 void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  using Table = TileTable<Form, kPlanes>;
-  const int64_t tiles = (row_count + Table::kMaxRows - 1) / Table::kMaxRows;
+  const int64_t tiles = (row_count + kMaxRows<Form> - 1) / kMaxRows<Form>;
   const int64_t panels = row_count == 1 ? 1 : 2;
   for (int64_t panel = first_panel; panel < last_panel; panel += panels) {
     const int64_t panel_end = panel + panels < last_panel ? panel + panels : last_panel;
-    for (int64_t tile = 0; tile < tiles;
-         ++tile) {  // rows spread evenly: no tile of one among others
+    // Rows are spread evenly, so that there is no tile of one row among others.
+    for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first_row = row_count * tile / tiles, last_row = row_count * (tile + 1) / tiles;
       const Prefetch next =
           prefetch_for(weights, panel_end, last_panel, tile, tiles, row_count * kPlanes);
-      Table::kFunctions[last_row - first_row - 1](weights, x, first_row, panel, panel_end, next, y,
-                                                  y_stride);
+      tile_function<Form, kPlanes>(last_row - first_row)(weights, x, first_row, panel, panel_end,
+                                                         next, y, y_stride);
     }
   }
 }

@@ -95,6 +95,17 @@ class ScopeNames {
   int conditions_ = 0;
 };
 
+bool is_constant(const Expression& expression) {
+  if (std::holds_alternative<Name>(expression.node) ||
+      std::holds_alternative<Call>(expression.node)) {
+    return false;
+  }
+  bool constant = true;
+  for_each_child(expression,
+                 [&](const Expression& child) { constant = constant && is_constant(child); });
+  return constant;
+}
+
 // Visits every statement and expression; opens a ScopeNames for each scope.
 class Analyzer {
  public:
@@ -136,6 +147,7 @@ class Analyzer {
 
   Status check(Data&, const Place&, Offset) { return Ok{}; }
   Status check(Output& node, const Place& place, Offset) {
+    node.constant = is_constant(*node.expression);
     return expression(node.expression, place.in_branch);
   }
   Status check(Assignment& node, const Place& place, Offset) {

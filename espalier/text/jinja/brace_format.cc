@@ -215,7 +215,16 @@ class BraceFormatter {
     if (integer_type && value.is(Kind::kFloat)) {
       return type_error("an integer format wants an integer", "int", value);
     }
-    if (spec.type == 'c') return bad_format("the format 'c' is not supported", "another type", "c");
+    if (spec.type == 'c') {
+      const int64_t code = value.integer();
+      if (!is_character(code)) {
+        return bad_format("the format 'c' wants a character", "0 to 0x10ffff",
+                          fmt::format("{}", code));
+      }
+      std::string bytes;
+      append_utf8(bytes, static_cast<char32_t>(code));
+      return pad_formatted(machine_.budget, Text(bytes, value.from_user()), spec, '<');
+    }
     if (value.is_integral() && (spec.type == 0 || integer_type) && spec.precision.has_value()) {
       return bad_format("an integer format has a precision", "none", "one");
     }

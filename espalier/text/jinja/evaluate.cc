@@ -1,33 +1,12 @@
 // The expression half of the interpreter.
 #include <fmt/format.h>
 
-#include "espalier/text/jinja/ast_walk.h"
 #include "espalier/text/jinja/interpreter.h"
 #include "espalier/text/jinja/operators.h"
 #include "espalier/text/jinja/represent.h"
 #include "espalier/text/jinja/slicing.h"
 
 namespace espalier::text::jinja {
-namespace {
-
-// jinja2 computes what holds no names and no calls beforehand, by the rules of x[key]: there, a slice that
-// cannot be taken is undefined instead of an error.
-bool is_constant(const Expression& expression) {
-  if (std::holds_alternative<Name>(expression.node) ||
-      std::holds_alternative<Call>(expression.node)) {
-    return false;
-  }
-  bool constant = true;
-  for_each_child(expression,
-                 [&](const Expression& child) { constant = constant && is_constant(child); });
-  return constant;
-}
-bool is_constant(const ExpressionPtr& expression) {
-  return expression == nullptr || is_constant(*expression);
-}
-
-}  // namespace
-
 Result<Value> Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
   const Machine::Level level(machine_);
   Status status = level.check();
@@ -162,9 +141,7 @@ Result<Value> Interpreter::value_of(const SliceAccess& node, const ScopePtr& sco
   ASSIGN_OR_RETURN(const Value stop, evaluate_or_none(node.stop, scope));
   ASSIGN_OR_RETURN(const Value step, evaluate_or_none(node.step, scope));
   auto part = slice(machine_.budget, object, start, stop, step);
-  const bool constant = is_constant(node.object) && is_constant(node.start) &&
-                        is_constant(node.stop) && is_constant(node.step);
-  if (!part.ok() && constant) return Value::undefined(part.error().what);
+  if (!part.ok() && in_constant_output_) return Value::undefined(part.error().what);
   return part;
 }
 

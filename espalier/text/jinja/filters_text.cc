@@ -215,10 +215,10 @@ Result<Value> truncate(Machine& machine, const Value& value, const Bound& argume
                  .actual = fmt::format("{}", length),
                  .fix = "Correct the template."};
   }
-  if (value.is(Kind::kUndefined)) return value;
+  ASSIGN_OR_RETURN(const Value size, machine.filter("length", value, Arguments{}));
+  if (size.integer() <= length + std::min(leeway, INT64_MAX - length)) return value;
   if (!value.is(Kind::kString)) return type_error("only text can be truncated", "str", value);
   const Text& text = value.text();
-  if (static_cast<int64_t>(code_point_count(text.bytes())) <= length + leeway) return value;
   Text kept = text.substr(0, byte_offset(text.bytes(), static_cast<size_t>(length - end_length)));
   if (!arguments.truth_or(1, false)) {
     ASSIGN_OR_RETURN(const std::vector<Text> parts, split_from_right(machine.budget, kept, " ", 1));

@@ -104,8 +104,11 @@ Result<Interpreter::Flow> Interpreter::run(const Data& node, const ScopePtr&) {
 }
 
 Result<Interpreter::Flow> Interpreter::run(const Output& node, const ScopePtr& scope) {
-  ASSIGN_OR_RETURN(const Value value, evaluate(*node.expression, scope));
-  RETURN_IF_ERROR(print(value));
+  in_constant_output_ = node.constant;
+  const auto value = evaluate(*node.expression, scope);
+  in_constant_output_ = false;
+  if (!value.ok()) return value.error();
+  RETURN_IF_ERROR(print(*value));
   return Flow::kNext;
 }
 

@@ -84,6 +84,7 @@ class Interpreter {
   const TemplateTree& tree_;
   Machine& machine_;
   const Dict& globals_;
+  bool in_constant_output_ = false;
   Text* output_ = nullptr;             // where statements append
   const Value* block_text_ = nullptr;  // what a filter without operand filters
 };

@@ -141,7 +141,7 @@ class Unescaper {
       if (digit < 0) return fail("a truncated escape in a string");
       code = code * 16 + static_cast<uint32_t>(digit);
     }
-    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+    if (!is_character(code)) {
       return fail("an escape in a string is not a character");
     }
     append_utf8(out_, code);

@@ -198,7 +198,7 @@ class PercentFormatter {
     Text text;
     if (value.is_integral()) {
       const int64_t code = value.integer();
-      if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+      if (!is_character(code)) {
         return bad_format("%c wants a character", "0 to 0x10ffff", fmt::format("{}", code));
       }
       std::string bytes;

@@ -49,6 +49,10 @@ CodePoint decode_at(std::string_view text, size_t offset) {
   return {static_cast<char32_t>(value), static_cast<size_t>(length)};
 }
 
+bool is_character(int64_t code) {
+  return code >= 0 && code <= 0x10FFFF && (code < 0xD800 || code >= 0xE000);
+}
+
 void append_utf8(std::string& out, char32_t code_point) {
   utf8proc_uint8_t bytes[4];
   const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);

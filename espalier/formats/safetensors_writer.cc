@@ -84,7 +84,7 @@ class SafetensorsWriter::TemporaryFile {
   bool is_open() const { return stream_ != nullptr; }
 
   bool write(std::span<const std::byte> bytes) {
-    return std::fwrite(bytes.data(), 1, bytes.size(), stream_) == bytes.size();
+    return bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), stream_) == bytes.size();
   }
 
   bool rename_to(const std::string& path) {

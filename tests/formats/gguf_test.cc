@@ -248,7 +248,7 @@ TEST(Gguf, RefusesEveryTruncation) {
 TEST(Gguf, MutationsAreRefusedOrSound) {
   const Bytes file = read_bytes(kGolden + "metadata.gguf");
   int accepted = 0;
-  for_each_mutation(file, file.size(), 100'000, 2, [&](const Bytes& bytes) {
+  for_each_mutation(file, file.size(), 20'000, 2, [&](const Bytes& bytes) {
     const auto gguf = parse_gguf(bytes, "test");
     if (!gguf.ok()) return;
     ++accepted;
@@ -261,7 +261,7 @@ TEST(Gguf, MutationsAreRefusedOrSound) {
       (void)gguf->metadata.floats(key).ok();
     }
   });
-  EXPECT_GT(accepted, 100);
+  EXPECT_GT(accepted, 20);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ bool json_accepts(const std::string& text) { return Json::accept(fmt::format("\"
 
 TEST(Utf8, EverySequenceOfUpToThreeBytesIsJudgedAsTheJsonLibraryDoes) {
   for (int first = 0x80; first < 256; ++first) {
-    for (int second = 0x7f; second < 256; ++second) {
-      for (int third = 0x7f; third < 256; third += 5) {
+    for (int second = 0x7f; second <= 0xc0; ++second) {
+      for (const int third : {0x7f, 0x80, 0xbf, 0xc0}) {
         const std::string text = {static_cast<char>(first), static_cast<char>(second),
                                   static_cast<char>(third)};
         ASSERT_EQ(is_valid_utf8(text), json_accepts(text))
@@ -34,14 +34,14 @@ TEST(Utf8, RandomSequencesAreJudgedAsTheJsonLibraryDoes) {
                                              0xf0, 0xf3, 0xf4, 0xf5, 0xff};
   std::mt19937 random(6);
   int valid = 0;
-  for (int i = 0; i < 300'000; ++i) {
+  for (int i = 0; i < 50'000; ++i) {
     std::string text;
     for (size_t length = random() % 6; length > 0; --length)
       text += static_cast<char>(kBytes[random() % std::size(kBytes)]);
     ASSERT_EQ(is_valid_utf8(text), json_accepts(text));
     valid += is_valid_utf8(text) && text.size() == 4 ? 1 : 0;
   }
-  EXPECT_GT(valid, 10);
+  EXPECT_GT(valid, 5);
 }
 
 TEST(TensorBytes, AreCountedInWholeBlocks) {

@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <span>
 
 #include "espalier/base/json.h"
 #include "espalier/base/mapped_file.h"
@@ -45,10 +46,8 @@ TEST(Safetensors, ReadsEveryDtypeAsTheReferenceLibraryWroteIt) {
     const TensorView& view = file->tensors.at(name.substr(0, name.size() - 5));
     EXPECT_EQ(view.shape, expected.shape) << name;
     const auto values = values_of(view);
-    const auto expected_values = values_of(expected);
     // As bytes: NaNs and zeros have to be the same ones, too.
-    EXPECT_EQ(std::memcmp(values.data(), expected_values.data(), values.size() * sizeof(float)), 0)
-        << name;
+    EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(values)), expected.bytes)) << name;
     ++compared;
   }
   EXPECT_EQ(compared, 18);
@@ -158,9 +157,9 @@ TEST(Safetensors, RejectsAHeaderThatClaimsMoreThanTheFileOrTheLimit) {
 }
 
 TEST(Safetensors, RefusesEveryTruncation) {
-  for_each_truncation(read_bytes(kGolden + "dtypes.safetensors"), [](const Bytes& bytes) {
-    EXPECT_FALSE(parse_safetensors(bytes, "test").ok());
-  });
+  const Bytes file = read_bytes(kGolden + "checkpoint/model-00003-of-00006.safetensors");
+  for_each_truncation(
+      file, [](const Bytes& bytes) { EXPECT_FALSE(parse_safetensors(bytes, "test").ok()); });
 }
 
 TEST(Safetensors, MutationsAreRefusedOrSound) {
@@ -168,13 +167,13 @@ TEST(Safetensors, MutationsAreRefusedOrSound) {
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, file.data(), 8);
   int accepted = 0;
-  for_each_mutation(file, 8 + header_bytes, 100'000, 1, [&](const Bytes& bytes) {
+  for_each_mutation(file, 8 + header_bytes, 20'000, 1, [&](const Bytes& bytes) {
     const auto result = parse_safetensors(bytes, "test");
     if (!result.ok()) return;
     ++accepted;
     expect_sound(result->tensors);
   });
-  EXPECT_GT(accepted, 100);  // flips inside names
+  EXPECT_GT(accepted, 20);  // flips inside names
 }
 
 TEST(Safetensors, OpensAShardedCheckpoint) {

@@ -145,11 +145,12 @@ std::vector<TextPart> AddedTokens::split(std::string_view text, const Trie& trie
     }
     // The longest match counts. One that lies partly in user text is passed over for a shorter one,
     // so that it cannot hide a control token of the template.
-    while (!hits.empty() && !user.empty()) {
-      const Span source = source_of(Span{i, hits.back().end});
-      const bool straddles = is_control_token(tokens_.at(hits.back().id)) &&
-                             user.overlaps(source) && !user.contains(source);
-      if (!straddles) break;
+    const auto guarded = [&](size_t end, TokenId id) {
+      return !user.empty() && is_control_token(tokens_.at(id)) &&
+             user.overlaps(source_of(Span{i, end}));
+    };
+    while (!hits.empty() && guarded(hits.back().end, hits.back().id) &&
+           !user.contains(source_of(Span{i, hits.back().end}))) {
       hits.pop_back();
     }
     if (hits.empty()) {
@@ -158,14 +159,15 @@ std::vector<TextPart> AddedTokens::split(std::string_view text, const Trie& trie
     }
     Span match{i, hits.back().end};
     const AddedToken& token = tokens_.at(hits.back().id);
+    const bool is_users = guarded(match.end, token.id);
     i = match.end;
-    if (!user.empty() && is_control_token(token) && user.contains(source_of(match))) continue;
+    if (is_users) continue;
     if (token.single_word && !is_single_word(text, match)) continue;
     if (token.lstrip) match.begin = without_space_before(text, match.begin, covered);
     if (token.rstrip) match.end = without_space_after(text, match.end);
     match.end = std::max(match.begin, match.end);
     if (covered < match.begin) parts.push_back({{covered, match.begin}, std::nullopt});
-    parts.push_back({match, token.id});
+    if (match.begin < match.end) parts.push_back({match, token.id});
     covered = match.end;
   }
   if (covered < text.size()) parts.push_back({{covered, text.size()}, std::nullopt});

@@ -29,6 +29,12 @@ constexpr const char* kNotSpace =
 constexpr const char* kWord =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9})"
     R"(\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
+// Alphabetic, with the marks that became so after Unicode 14, the version of PCRE2 10.42.
+constexpr const char* kAlphabetic =
+    R"(\p{Alphabetic}\x{363}-\x{36f}\x{c04}\x{f82}\x{f83}\x{1dd3}-\x{1de6}\x{11080}\x{11081}\x{11241})";
+constexpr const char* kAlphanumeric =
+    R"(\p{Alphabetic}\x{363}-\x{36f}\x{c04}\x{f82}\x{f83}\x{1dd3}-\x{1de6}\x{11080}\x{11081}\x{11241})"
+    R"(\p{Nd})";
 constexpr const char* kHexDigit = "0-9A-Fa-f";
 
 struct NamedSet {
@@ -38,8 +44,9 @@ struct NamedSet {
 
 // POSIX classes ([:name:] and \p{name}) and properties that PCRE2 names or fills differently.
 constexpr NamedSet kNamedSets[] = {
-    {"alnum", R"(\p{Alphabetic}\p{Nd})"},
-    {"alpha", R"(\p{Alphabetic})"},
+    {"alnum", kAlphanumeric},
+    {"alpha", kAlphabetic},
+    {"alphabetic", kAlphabetic},
     {"blank", R"(\p{Zs}\x09)"},
     {"cntrl", R"(\p{Cc})"},
     {"digit", R"(\p{Nd})"},
@@ -95,48 +102,13 @@ constexpr NamedSet kNamedSets[] = {
 
 // Names that \p takes as they are: general categories and a few binary properties. All others are
 // scripts.
-constexpr std::string_view kProperties[] = {"l",
-                                            "lu",
-                                            "ll",
-                                            "lt",
-                                            "lm",
-                                            "lo",
-                                            "m",
-                                            "mn",
-                                            "mc",
-                                            "me",
-                                            "n",
-                                            "nd",
-                                            "nl",
-                                            "no",
-                                            "p",
-                                            "pc",
-                                            "pd",
-                                            "ps",
-                                            "pe",
-                                            "pi",
-                                            "pf",
-                                            "po",
-                                            "s",
-                                            "sm",
-                                            "sc",
-                                            "sk",
-                                            "so",
-                                            "z",
-                                            "zs",
-                                            "zl",
-                                            "zp",
-                                            "c",
-                                            "cc",
-                                            "cf",
-                                            "cn",
-                                            "co",
-                                            "alphabetic",
-                                            "uppercase",
-                                            "lowercase",
-                                            "emoji",
-                                            "extendedpictographic",
-                                            "ideographic"};
+constexpr std::string_view kProperties[] = {
+    "l",          "lu", "ll", "lt", "lm",        "lo",        "m",     "mn",
+    "mc",         "me", "n",  "nd", "nl",        "no",        "p",     "pc",
+    "pd",         "ps", "pe", "pi", "pf",        "po",        "s",     "sm",
+    "sc",         "sk", "so", "z",  "zs",        "zl",        "zp",    "c",
+    "cc",         "cf", "cn", "co", "uppercase", "lowercase", "emoji", "extendedpictographic",
+    "ideographic"};
 
 constexpr std::array<std::pair<char, const char*>, 7> kControlEscapes = {{{'t', "\\x09"},
                                                                           {'n', "\\x0a"},

@@ -37,7 +37,7 @@ Status expect_divides(const std::string& divisor_key, int64_t divisor,
 }
 
 Result<int64_t> layer_count(const Json& config, const Weights& weights) {
-  ASSIGN_OR_RETURN(const int64_t layers, dimension(config, "num_hidden_layers"));
+  ASSIGN_OR_RETURN(const int64_t layers, dimension(config, "num_hidden_layers", kMaxLayers));
   const auto tensors = static_cast<int64_t>(weights.all().size());
   if (layers <= tensors) return layers;
   return config_error("'num_hidden_layers' exceeds the number of tensors",

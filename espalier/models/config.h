@@ -15,6 +15,10 @@ namespace espalier::models {
 // bits.
 inline constexpr int64_t kMaxDimension = int64_t{1} << 24;
 inline constexpr int64_t kMaxContext = int64_t{1} << 30;
+// Programs have some ops for each layer and a frequency for each pair of a head, so these bound
+// what a lie costs.
+inline constexpr int64_t kMaxLayers = 1024;
+inline constexpr int64_t kMaxHeadDim = 4096;
 
 // An integer of 1..most.
 Result<int64_t> dimension(const Json& config, const std::string& key, int64_t most = kMaxDimension);
@@ -29,8 +33,8 @@ Error config_error(const std::string& what, std::string expected, std::string ac
 Status expect_divides(const std::string& divisor_key, int64_t divisor,
                       const std::string& dividend_key, int64_t dividend);
 
-// Number of layers. Every layer has a tensor at least, so a count beyond the number of tensors is a
-// lie and is refused before anything is built from it.
+// num_hidden_layers. Every layer has a tensor at least, so a count beyond the number of tensors is
+// a lie and is refused before anything is built from it.
 Result<int64_t> layer_count(const Json& config, const Weights& weights);
 
 // What comes before "embed_tokens.weight" in the names of the checkpoint: "model.", or what

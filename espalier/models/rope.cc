@@ -249,6 +249,10 @@ Status divide_by_factors(const Weights& weights, Rope& rope) {
 
 Result<Rope> read_rope(const Json& config, const Weights& weights, int64_t head_dim,
                        double default_theta, int64_t context_length) {
+  if (head_dim > kMaxHeadDim) {
+    return config_error("heads are too wide", fmt::format("at most {} channels", kMaxHeadDim),
+                        fmt::format("{}", head_dim));
+  }
   ASSIGN_OR_RETURN(const Settings settings,
                    read_settings(config, head_dim, default_theta, context_length));
   Rope rope;

@@ -1,5 +1,5 @@
-// Cases of single ops (tests/golden/ops, made by torch in fp64) and a way to run any program on any unit, so that
-// each unit can be compared with the cases and with the reference unit. One thread.
+// Cases of single ops (tests/golden/ops, made by torch in fp64) and a way to run any program on any
+// unit, so that each unit can be compared with the cases and with the reference unit. One thread.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct HeadResult {
   std::vector<int32_t> indices;  // argmax heads only
 };
 
-// Runs the calls one after another on a new state and returns the heads of the last one. Selected are the first
-// rows, as many as the program has places for.
+// Runs the calls one after another on a new state and returns the heads of the last one. Selected
+// are the first rows, as many as the program has places for.
 HeadResult run_program_on(units::Unit& unit, const program::Program& program,
                           const Weights& weights, const std::vector<OpCall>& calls,
                           const units::CompileOptions& options);

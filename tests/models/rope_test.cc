@@ -1,5 +1,5 @@
-// Frequencies are compared with transformers through whole models (tests/conformance); here is what those do not
-// reach.
+// Frequencies are compared with transformers through whole models (tests/conformance); here is what
+// those do not reach.
 #include "espalier/models/rope.h"
 
 #include <gtest/gtest.h>

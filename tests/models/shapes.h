@@ -1,5 +1,5 @@
-// Checkpoints without content: configurations and tensors of the right shapes, for tests that never read a
-// weight. All tensors share one buffer of zeros.
+// Checkpoints without content: configurations and tensors of the right shapes, for tests that never
+// read a weight. All tensors share one buffer of zeros.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 #include "espalier/units/reference/reference_unit.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -331,7 +331,7 @@ Result<std::unique_ptr<Executable>> ReferenceUnit::compile(program::ProgramSet p
                      WeightTable::make(programs, weights, embedding_tensor));
     return std::unique_ptr<Executable>(
         new ReferenceExecutable(std::move(programs), std::move(table), threads));
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // bad_alloc, length_error
     return Error{.what = "no memory for the weights as fp32",
                  .expected = {},
                  .actual = {},

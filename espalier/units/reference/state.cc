@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+#include <exception>
 
 #include "espalier/base/check.h"
 #include "espalier/base/json.h"

@@ -162,8 +162,11 @@ TEST(RowKernels, RopeRotatesPairsOfBothStylesAndPassesTheRestThrough) {
         EXPECT_EQ(in_place, first) << set->name;
       }
       for (int64_t head = 0; head < kHeads; ++head) {
-        const auto in = [&](int64_t c) { return kOperands.x(head * head_dim + c); };
-        const auto out = [&](int64_t c) { return first[static_cast<size_t>(head * head_dim + c)]; };
+        const int64_t start = head * head_dim;
+        const auto in = [start](int64_t c) { return kOperands.x(start + c); };
+        const auto out = [&first, start](int64_t c) {
+          return first[static_cast<size_t>(start + c)];
+        };
         for (int64_t i = 0; i < pairs; ++i) {
           const int64_t a = interleaved ? 2 * i : i, b = interleaved ? 2 * i + 1 : i + pairs;
           const double c = cosines[static_cast<size_t>(i)], s = sines[static_cast<size_t>(i)];

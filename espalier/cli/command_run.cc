@@ -64,11 +64,10 @@ void print_report(const LoadedModel& model, const engine::Session& session,
   print_json(report);
 }
 
-void print_remarks(const engine::Answer& answer) {
-  if (answer.clipped) {
-    note(
-        fmt::format("the context has room for {} tokens after the prompt; --max-tokens was clipped",
-                    answer.max_tokens));
+void print_remarks(const Options& options, const engine::Answer& answer) {
+  if (answer.clipped || (answer.max_tokens == 0 && !options.max_tokens)) {
+    note(fmt::format("the context has room for {} tokens after the prompt; the answer was clipped",
+                     answer.max_tokens));
   }
   remark(fmt::format("{} tokens, {:.1f} tokens/s, first after {:.0f} ms", answer.tokens.size(),
                      answer.timings.decode_tok_s(), answer.timings.ttft_ms));
@@ -118,7 +117,7 @@ Result<Exit> command_run(const Options& options) {
   } else {
     write_stdout("\n");
   }
-  print_remarks(answer);
+  print_remarks(options, answer);
   return answer.finish_reason == decode::FinishReason::kCancelled ? Exit::kFailed : Exit::kDone;
 }
 

@@ -1,9 +1,13 @@
 #include "espalier/cli/loading.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "espalier/base/clock.h"
 #include "espalier/base/mapped_file.h"
+#include "espalier/base/threads.h"
+#include "espalier/cli/terminal.h"
 
 namespace espalier::cli {
 namespace {
@@ -66,6 +70,10 @@ Result<ChatFormat> make_chat_format(const formats::Checkpoint& checkpoint, const
 }
 
 engine::EngineOptions engine_options(const Options& options) {
+  if (options.threads > physical_core_count()) {
+    note(fmt::format("{} threads on {} physical cores: they will wait for each other",
+                     options.threads, physical_core_count()));
+  }
   return engine::EngineOptions{
       .unit = options.unit,
       .window = options.window,

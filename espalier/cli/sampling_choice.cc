@@ -34,7 +34,10 @@ Result<decode::SamplingOptions> choose_sampling(const Options& options,
   sampling.presence_penalty = options.presence_penalty.value_or(0);
   sampling.frequency_penalty = options.frequency_penalty.value_or(0);
   sampling.logit_bias = options.logit_bias;
-  if (options.greedy) sampling.temperature = 0;
+  if (options.greedy) {
+    sampling.temperature = 0;
+    sampling.repetition_penalty = options.repetition_penalty.value_or(1);
+  }
   // 32 bits: a seed that a person can copy, and that JSON readers keep exactly.
   sampling.seed = options.seed ? static_cast<uint64_t>(*options.seed) : std::random_device()();
   return sampling;

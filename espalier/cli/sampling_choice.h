@@ -1,5 +1,6 @@
 // How an answer is drawn: flags first, then the model's generation configuration where it samples
-// (do_sample), else greedy. A truncation flag without a temperature means temperature 1; without
+// (do_sample), else greedy; --greedy leaves
+// all of that configuration out. A truncation flag without a temperature means temperature 1; without
 // --seed the seed is random, and reported.
 #pragma once
 

@@ -120,6 +120,16 @@ TEST(Help, GoesToStdoutAndIsASuccess) {
   }
 }
 
+TEST(Talk, IsColouredOnlyOnATerminalThatWantsIt) {
+  const auto error_of = [](bool terminal, std::vector<std::string> environment) {
+    return run_espalier({"rnu"}, {.terminal = terminal, .environment = std::move(environment)}).err;
+  };
+  EXPECT_THAT(error_of(true, {"TERM=xterm"}), StartsWith("\033[31merror: \033[0munknown command"));
+  EXPECT_THAT(error_of(true, {"TERM=xterm", "NO_COLOR=1"}), StartsWith("error: "));
+  EXPECT_THAT(error_of(true, {"TERM=dumb"}), StartsWith("error: "));
+  EXPECT_THAT(error_of(false, {"TERM=xterm"}), StartsWith("error: "));
+}
+
 TEST(Flags, HaveNamesOfTheirOwn) {
   for (const Command& command : all_commands()) {
     std::set<std::string_view> names;

@@ -14,18 +14,28 @@ namespace espalier::cli {
 namespace {
 
 [[noreturn]] void become_espalier(const std::vector<std::string>& arguments,
-                                  const TemporaryDirectory& directory, int output) {
-  dup2(open((directory / "in").c_str(), O_RDONLY), STDIN_FILENO);
+                                  const ProcessOptions& options, int input, int output, int error) {
+  dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
-  dup2(open((directory / "err").c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
-  std::vector<char*> words;
-  std::string program = ESPALIER_BINARY_DIR "/bin/espalier";
-  words.push_back(program.data());
-  for (const std::string& argument : arguments)
-    words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
-  execv(program.c_str(), words.data());
+  dup2(error, STDERR_FILENO);
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+    list.push_back(nullptr);
+    return list;
+  };
+  std::vector<std::string> words = {ESPALIER_BINARY_DIR "/bin/espalier"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  execve(words[0].c_str(), pointers(words).data(), pointers(options.environment).data());
   _exit(127);
+}
+
+// A pseudo-terminal: what is written to the second end can be read from the first.
+std::pair<int, int> open_terminal() {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY);
+  EXPECT_EQ(grantpt(ours), 0);
+  EXPECT_EQ(unlockpt(ours), 0);
+  return {ours, open(ptsname(ours), O_RDWR | O_NOCTTY)};
 }
 
 std::string read_all(int descriptor, pid_t interrupted) {
@@ -42,23 +52,31 @@ std::string read_all(int descriptor, pid_t interrupted) {
 
 Outcome run_espalier(const std::vector<std::string>& arguments, const ProcessOptions& options) {
   const TemporaryDirectory directory;
-  directory.write("in", options.input);
+  const int input = open(directory.write("in", options.input).c_str(), O_RDONLY);
+  const auto [terminal, error] =
+      options.terminal ? open_terminal()
+                       : std::pair(-1, open((directory / "err").c_str(), O_RDWR | O_CREAT, 0600));
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    become_espalier(arguments, directory, ends[1]);
+    become_espalier(arguments, options, input, ends[1], error);
   }
   close(ends[1]);
+  close(input);
   Outcome outcome;
-  if (!options.close_output)
+  if (!options.close_output) {
     outcome.out = read_all(ends[0], options.interrupt_on_output ? child : 0);
+  }
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  outcome.err = read_text_file(directory / "err").value();
+  close(error);
+  outcome.err =
+      options.terminal ? read_all(terminal, 0) : read_text_file(directory / "err").value();
+  if (options.terminal) close(terminal);
   return outcome;
 }
 

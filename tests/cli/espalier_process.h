@@ -14,9 +14,11 @@ struct Outcome {
 };
 
 struct ProcessOptions {
-  std::string input = {};            // standard input
-  bool interrupt_on_output = false;  // Ctrl-C as soon as something is on stdout
-  bool close_output = false;         // nobody reads stdout
+  std::string input = {};                     // standard input
+  bool interrupt_on_output = false;           // Ctrl-C as soon as something is on stdout
+  bool close_output = false;                  // nobody reads stdout
+  bool terminal = false;                      // stderr is a terminal
+  std::vector<std::string> environment = {};  // "NAME=value", all of it
 };
 
 Outcome run_espalier(const std::vector<std::string>& arguments, const ProcessOptions& options = {});

@@ -133,6 +133,32 @@ TEST(Run, ClipsMaxTokensToTheContextAndSaysSo) {
   EXPECT_LE(report["prompt_token_ids"].size() + report["token_ids"].size(), 20U);
 }
 
+TEST(Run, WarnsOfMoreThreadsThanCores) {
+  const Outcome outcome = run_espalier(greedy_run({"--threads", "1000", "--max-tokens", "1", "x"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("note: 1000 threads on "));
+}
+
+TEST(Run, TakesItsSamplingFromTheModelUnlessItIsGreedy) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors",
+                           "tokenizer_config.json", "chat_template.jinja"}) {
+    std::filesystem::copy(tiny_chat() + "/" + name, directory / name);
+  }
+  directory.write("generation_config.json",
+                  R"({"do_sample": true, "temperature": 50.0, "repetition_penalty": 1.5})");
+  const auto answer = [&](const std::string& model, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"run", "-m",     model, "--json", "-n",
+                                          "20",  "--seed", "3",   "hello"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json_of(arguments)["token_ids"];
+  };
+  EXPECT_NE(answer(directory.path(), {}), answer(tiny_chat(), {}));
+  EXPECT_EQ(answer(directory.path(), {"--greedy"}), answer(tiny_chat(), {}));
+  EXPECT_EQ(answer(directory.path(), {}),
+            answer(tiny_chat(), {"--temperature", "50", "--repetition-penalty", "1.5"}));
+}
+
 TEST(Run, RefusesPromptsThatItCannotAnswer) {
   const auto run = [](std::vector<std::string> more, const std::string& input = "") {
     std::vector<std::string> arguments = {"run", "-m", tiny_chat()};

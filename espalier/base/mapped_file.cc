@@ -18,7 +18,7 @@ Error file_error(const std::string& what, const std::string& path) {
                .fix = "Check the path and its permissions."};
 }
 
-// Closes on every way out.
+// Closes on every way out. Opened with O_NONBLOCK: a pipe is refused instead of waited for.
 struct Descriptor {
   int fd;
   ~Descriptor() {
@@ -51,7 +51,7 @@ Result<size_t> regular_file_size(int fd, const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return file_error("cannot open", path);
   ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
   if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
@@ -72,7 +72,7 @@ void MappedFile::release_pages() const {
 }
 
 Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return file_error("cannot open", path);
   ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
   if (size > limit_bytes) {

@@ -32,7 +32,10 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
   if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
     return open_hf_checkpoint(location.parent_path().string(), path);
   }
-  if (path.ends_with(".gguf") || begins_with_gguf(path)) return open_gguf_checkpoint(path);
+  // Only a regular file is looked into: reading a pipe would wait.
+  const bool is_file = std::filesystem::is_regular_file(location, problem);
+  const bool is_gguf = path.ends_with(".gguf") || (is_file && begins_with_gguf(path));
+  if (is_gguf) return open_gguf_checkpoint(path);
   return Error{.what = fmt::format("'{}' is not a model", path),
                .expected = "a GGUF file, a .safetensors file or a model directory",
                .actual = "a file of another kind",

@@ -105,7 +105,7 @@ Status read_sentence_piece(const GgufMetadata& metadata, const std::vector<int64
   const Json meta{{"String", "▁"}};
   Json normalizers = Json::array();
   if (removes_blanks) {
-    normalizers.push_back(replace({{"Regex", R"(\A +| +\z)"}}, ""));
+    normalizers.push_back(replace({{"Regex", R"(\A +|[ ▁]+\z)"}}, ""));
     normalizers.push_back(replace({{"Regex", " {2,}"}}, " "));
   }
   if (data.add_space_prefix) normalizers.push_back({{"type", "Prepend"}, {"prepend", "▁"}});

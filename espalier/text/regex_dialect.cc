@@ -8,107 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "espalier/text/regex_classes.h"
 #include "espalier/text/unicode.h"
 
 namespace espalier::text {
 namespace {
-
-// A set of characters as PCRE2 writes it between brackets. `complement` is empty where it has no
-// such form.
-struct CharacterSet {
-  std::string items;
-  std::string complement;
-};
-
-constexpr const char* kSpace =
-    R"(\x09-\x0d\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr const char* kNotSpace =
-    R"(\x00-\x08\x0e-\x1f\x21-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
-    R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-// Oniguruma's \w: letters, marks, digits, connectors, circled letters, and the numbers of Latin-1.
-constexpr const char* kWord =
-    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9})"
-    R"(\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
-// Alphabetic, with the marks that became so after Unicode 14, the version of PCRE2 10.42.
-constexpr const char* kAlphabetic =
-    R"(\p{Alphabetic}\x{363}-\x{36f}\x{c04}\x{f82}\x{f83}\x{1dd3}-\x{1de6}\x{11080}\x{11081}\x{11241})";
-constexpr const char* kAlphanumeric =
-    R"(\p{Alphabetic}\x{363}-\x{36f}\x{c04}\x{f82}\x{f83}\x{1dd3}-\x{1de6}\x{11080}\x{11081}\x{11241})"
-    R"(\p{Nd})";
-constexpr const char* kHexDigit = "0-9A-Fa-f";
-
-struct NamedSet {
-  std::string_view name;  // lower case, without '_', '-' and blanks
-  const char* items;
-};
-
-// POSIX classes ([:name:] and \p{name}) and properties that PCRE2 names or fills differently.
-constexpr NamedSet kNamedSets[] = {
-    {"alnum", kAlphanumeric},
-    {"alpha", kAlphabetic},
-    {"alphabetic", kAlphabetic},
-    {"blank", R"(\p{Zs}\x09)"},
-    {"cntrl", R"(\p{Cc})"},
-    {"digit", R"(\p{Nd})"},
-    {"lower", R"(\p{Lowercase})"},
-    {"punct", R"(\p{P}\p{S})"},
-    {"space", kSpace},
-    {"upper", R"(\p{Uppercase})"},
-    {"word", kWord},
-    {"xdigit", kHexDigit},
-    {"whitespace", kSpace},
-    {"any", R"(\x00-\x{10ffff})"},
-    {"assigned", R"(\P{Cn})"},
-    {"lc", R"(\p{Lu}\p{Ll}\p{Lt})"},
-    {"casedletter", R"(\p{Lu}\p{Ll}\p{Lt})"},
-    {"letter", R"(\p{L})"},
-    {"uppercaseletter", R"(\p{Lu})"},
-    {"lowercaseletter", R"(\p{Ll})"},
-    {"titlecaseletter", R"(\p{Lt})"},
-    {"modifierletter", R"(\p{Lm})"},
-    {"otherletter", R"(\p{Lo})"},
-    {"mark", R"(\p{M})"},
-    {"combiningmark", R"(\p{M})"},
-    {"nonspacingmark", R"(\p{Mn})"},
-    {"spacingmark", R"(\p{Mc})"},
-    {"enclosingmark", R"(\p{Me})"},
-    {"number", R"(\p{N})"},
-    {"decimalnumber", R"(\p{Nd})"},
-    {"letternumber", R"(\p{Nl})"},
-    {"othernumber", R"(\p{No})"},
-    {"punctuation", R"(\p{P})"},
-    {"connectorpunctuation", R"(\p{Pc})"},
-    {"dashpunctuation", R"(\p{Pd})"},
-    {"openpunctuation", R"(\p{Ps})"},
-    {"closepunctuation", R"(\p{Pe})"},
-    {"initialpunctuation", R"(\p{Pi})"},
-    {"finalpunctuation", R"(\p{Pf})"},
-    {"otherpunctuation", R"(\p{Po})"},
-    {"symbol", R"(\p{S})"},
-    {"mathsymbol", R"(\p{Sm})"},
-    {"currencysymbol", R"(\p{Sc})"},
-    {"modifiersymbol", R"(\p{Sk})"},
-    {"othersymbol", R"(\p{So})"},
-    {"separator", R"(\p{Z})"},
-    {"spaceseparator", R"(\p{Zs})"},
-    {"lineseparator", R"(\p{Zl})"},
-    {"paragraphseparator", R"(\p{Zp})"},
-    {"other", R"(\p{C})"},
-    {"control", R"(\p{Cc})"},
-    {"format", R"(\p{Cf})"},
-    {"privateuse", R"(\p{Co})"},
-    {"unassigned", R"(\p{Cn})"},
-};
-
-// Names that \p takes as they are: general categories and a few binary properties. All others are
-// scripts.
-constexpr std::string_view kProperties[] = {
-    "l",          "lu", "ll", "lt", "lm",        "lo",        "m",     "mn",
-    "mc",         "me", "n",  "nd", "nl",        "no",        "p",     "pc",
-    "pd",         "ps", "pe", "pi", "pf",        "po",        "s",     "sm",
-    "sc",         "sk", "so", "z",  "zs",        "zl",        "zp",    "c",
-    "cc",         "cf", "cn", "co", "uppercase", "lowercase", "emoji", "extendedpictographic",
-    "ideographic"};
 
 constexpr std::array<std::pair<char, const char*>, 7> kControlEscapes = {{{'t', "\\x09"},
                                                                           {'n', "\\x0a"},
@@ -182,11 +86,8 @@ class Translator {
   bool quantified_ = false;           // the atom already has a quantifier
 };
 
-std::string outside_class(const CharacterSet& set) {
-  return set.items.empty() ? fmt::format("[^{}]", set.complement) : fmt::format("[{}]", set.items);
-}
-
-CharacterSet inverted(const CharacterSet& set) { return {set.complement, set.items}; }
+// Any character but those that a pattern of one character matches.
+std::string none_of(const std::string& pattern) { return fmt::format("(?:(?!{})(?s:.))", pattern); }
 
 std::string escaped_literal(std::string_view character) {
   const bool special =
@@ -300,7 +201,8 @@ Status Translator::group_options() {
 Status Translator::close_group() {
   if (groups_.size() == 1) return unsupported("an unmatched ')'");
   ++at_;
-  out_ += groups_.back().closers + ")";
+  out_ += groups_.back().closers;
+  out_ += ')';
   atom_begin_ = groups_.back().out_begin;
   quantified_ = false;
   groups_.pop_back();
@@ -379,17 +281,7 @@ Result<CharacterSet> Translator::property(bool negated) {
       return unsupported("an unknown property");
     }
   }
-  CharacterSet set;
-  const auto* named = std::find_if(std::begin(kNamedSets), std::end(kNamedSets),
-                                   [&](const NamedSet& row) { return row.name == name; });
-  if (named != std::end(kNamedSets)) {
-    set.items = named->items;
-  } else {
-    const bool is_property =
-        std::find(std::begin(kProperties), std::end(kProperties), name) != std::end(kProperties);
-    const std::string full_name = (is_property ? "" : "sc:") + name;
-    set = {fmt::format("\\p{{{}}}", full_name), fmt::format("\\P{{{}}}", full_name)};
-  }
+  const CharacterSet set = property_set(name);
   at_ = end + 1;
   return negated ? inverted(set) : set;
 }
@@ -397,31 +289,15 @@ Result<CharacterSet> Translator::property(bool negated) {
 // \d \s \w \h, their complements, and \p{..}; nothing for other letters. `at_` stands after the
 // letter.
 Result<std::optional<CharacterSet>> Translator::set_escape(char letter) {
-  switch (letter) {
-    case 'd':
-      return std::optional(CharacterSet{"\\p{Nd}", "\\P{Nd}"});
-    case 's':
-      return std::optional(CharacterSet{kSpace, kNotSpace});
-    case 'w':
-      return std::optional(CharacterSet{kWord, ""});
-    case 'h':
-      return std::optional(CharacterSet{kHexDigit, ""});
-    case 'D':
-    case 'S':
-    case 'W':
-    case 'H': {
-      ASSIGN_OR_RETURN(const auto set, set_escape(static_cast<char>(std::tolower(letter))));
-      return std::optional(inverted(*set));
-    }
-    case 'p':
-    case 'P': {
-      if (peek() != '{') return std::optional<CharacterSet>();
-      ASSIGN_OR_RETURN(const CharacterSet set, property(letter == 'P'));
-      return std::optional(set);
-    }
-    default:
-      return std::optional<CharacterSet>();
+  if (letter == 'p' || letter == 'P') {
+    if (peek() != '{') return std::optional<CharacterSet>();
+    ASSIGN_OR_RETURN(const CharacterSet set, property(letter == 'P'));
+    return std::optional(set);
   }
+  if (const auto set = lettered_set(letter)) return set;
+  const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::optional<CharacterSet> set = lettered_set(lower);
+  return set ? std::optional(inverted(*set)) : std::nullopt;
 }
 
 // The character that \xHH, \x{H..}, \uHHHH, \0oo or a control escape names, in PCRE2's form; empty
@@ -436,8 +312,10 @@ Result<std::string> Translator::code_point_escape(char letter) {
     return std::string(pattern_.substr(begin, at_ - begin));
   };
   const auto is_octal = [](int c) { return static_cast<int>(c >= '0' && c <= '7'); };
-  if (letter == '0')
-    return fmt::format("\\x{{{:x}}}", std::stoul("0" + digits(2, is_octal), nullptr, 8));
+  if (letter == '0') {
+    const std::string octal = digits(2, is_octal);
+    return fmt::format("\\x{{{:x}}}", octal.empty() ? 0 : std::stoul(octal, nullptr, 8));
+  }
   if (letter != 'x' && letter != 'u') return std::string();
   const bool braces = letter == 'x' && take("{");
   const std::string hex = digits(letter == 'u' ? 4 : braces ? 8 : 2, std::isxdigit);
@@ -459,7 +337,7 @@ Status Translator::escape() {
   at_ += character.size();
   ASSIGN_OR_RETURN(const std::optional<CharacterSet> set, set_escape(letter));
   if (set) {
-    atom(outside_class(*set));
+    atom(pattern_of(*set));
     return Ok{};
   }
   ASSIGN_OR_RETURN(const std::string code_point, code_point_escape(letter));
@@ -467,6 +345,7 @@ Status Translator::escape() {
     atom(code_point);
     return Ok{};
   }
+  const std::string word = pattern_of(*lettered_set('w'));
   switch (letter) {
     case 'A':
     case 'z':
@@ -475,10 +354,10 @@ Status Translator::escape() {
       atom(fmt::format("\\{}", letter));
       return Ok{};
     case 'b':
-      atom(fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWord));
+      atom(fmt::format("(?:(?<={0})(?!{0})|(?<!{0})(?={0}))", word));
       return Ok{};
     case 'B':
-      atom(fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWord));
+      atom(fmt::format("(?:(?<={0})(?={0})|(?<!{0})(?!{0}))", word));
       return Ok{};
     case 'R':
       atom(R"((?>\x0d\x0a|[\x0a-\x0d\x{85}\x{2028}\x{2029}]))");
@@ -529,7 +408,7 @@ Result<std::string> Translator::class_literal() {
 Status Translator::class_element(Class& current, int depth) {
   const auto add = [&](const CharacterSet& set) {
     if (set.items.empty()) {
-      current.alternatives.push_back(outside_class(set));
+      current.alternatives.push_back(pattern_of(set));
     } else {
       current.items += set.items;
     }
@@ -540,11 +419,9 @@ Status Translator::class_element(Class& current, int depth) {
       std::string_view name = pattern_.substr(at_ + 2, end - at_ - 2);
       const bool negated = name.starts_with('^');
       if (negated) name.remove_prefix(1);
-      const auto* row = std::find_if(std::begin(kNamedSets), std::end(kNamedSets),
-                                     [&](const NamedSet& set) { return set.name == name; });
-      if (row == std::end(kNamedSets)) return unsupported("an unknown POSIX class");
-      const CharacterSet set{row->items, ""};
-      add(negated ? inverted(set) : set);
+      const std::optional<CharacterSet> set = posix_set(name);
+      if (!set) return unsupported("an unknown POSIX class");
+      add(negated ? inverted(*set) : *set);
       at_ = end + 2;
       return Ok{};
     }
@@ -582,10 +459,10 @@ std::string Translator::write_class(const Class& parts, bool negated) {
     return fmt::format("[{}{}]", negated ? "^" : "", parts.items);
   }
   std::string any = "(?:";
-  if (!parts.items.empty()) any += "[" + parts.items + "]|";
+  if (!parts.items.empty()) any += fmt::format("[{}]|", parts.items);
   for (const std::string& alternative : parts.alternatives) any += alternative + "|";
   any.back() = ')';
-  return negated ? "(?:(?!" + any + ")(?s:.))" : any;
+  return negated ? none_of(any) : any;
 }
 
 // A class, with nested classes as alternatives and intersections as conditions on the next
@@ -602,7 +479,7 @@ Result<std::string> Translator::character_class(int depth) {
     if (at_end()) return unsupported("an unclosed class");
     if (peek() == ']' && !first) break;
     if (take("&&")) {
-      conditions += "(?=" + write_class(current, false) + ")";
+      conditions += fmt::format("(?={})", write_class(current, false));
       current = Class{};
       continue;
     }
@@ -615,8 +492,8 @@ Result<std::string> Translator::character_class(int depth) {
   }
   ++at_;
   if (conditions.empty()) return write_class(current, negated);
-  const std::string all = "(?:" + conditions + write_class(current, false) + ")";
-  return negated ? "(?:(?!" + all + ")(?s:.))" : all;
+  const std::string all = fmt::format("(?:{}{})", conditions, write_class(current, false));
+  return negated ? none_of(all) : all;
 }
 
 }  // namespace

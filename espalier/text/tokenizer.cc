@@ -83,6 +83,7 @@ struct Tokenizer::Impl {
   Status encode_text(std::string_view text, Run& run) const;
   Status encode_section(SourcedText section, Run& run) const;
   Status encode_pieces(SourcedText text, Run& run) const;
+  bool holds_control(const std::vector<TokenId>& ids, size_t begin) const;
   std::optional<std::string> text_of(TokenId id) const;
   const Vocabulary& vocabulary() const {
     return std::visit([](const auto& made) -> const Vocabulary& { return made.vocabulary(); },
@@ -158,15 +159,28 @@ Status Tokenizer::Impl::encode_section(SourcedText section, Run& run) const {
   return Ok{};
 }
 
+// The unknown token stands for characters that the vocabulary lacks: the one control token that any
+// text may become.
+bool Tokenizer::Impl::holds_control(const std::vector<TokenId>& ids, size_t begin) const {
+  return std::any_of(ids.begin() + static_cast<ptrdiff_t>(begin), ids.end(), [&](TokenId id) {
+    return control[static_cast<size_t>(id)] && id != data->unknown_id;
+  });
+}
+
 Status Tokenizer::Impl::encode_pieces(SourcedText text, Run& run) const {
   ASSIGN_OR_RETURN(const PieceList list, pretokenizer.split(std::move(text)));
-  const std::vector<bool>* blocked = run.user.empty() ? nullptr : &control;
   for (const Span& piece : list.pieces) {
-    if (const auto* bpe = std::get_if<Bpe>(&model)) {
-      bpe->encode(list.text.view(piece), blocked, run.scratch, run.ids);
-    } else {
-      std::get<SentencePieceBpe>(model).encode(list.text.view(piece), run.ids);
+    const std::string_view view = list.text.view(piece);
+    if (const auto* sentence_piece = std::get_if<SentencePieceBpe>(&model)) {
+      sentence_piece->encode(view, run.ids);
+      continue;
     }
+    const Bpe& bpe = std::get<Bpe>(model);
+    const size_t before = run.ids.size();
+    bpe.encode(view, nullptr, run.scratch, run.ids);
+    if (run.user.empty() || !holds_control(run.ids, before)) continue;
+    run.ids.resize(before);  // the vocabulary alone has made a control token: once more without
+    bpe.encode(view, &control, run.scratch, run.ids);
   }
   return Ok{};
 }

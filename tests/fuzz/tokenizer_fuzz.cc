@@ -1,0 +1,48 @@
+// Any tokenizer.json and any text: the bytes up to the first NUL are the file, the rest is the text.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "espalier/base/check.h"
+#include "espalier/base/json.h"
+#include "espalier/formats/tokenizer_json.h"
+#include "espalier/text/detokenizer.h"
+#include "espalier/text/tokenizer.h"
+#include "espalier/text/unicode.h"
+
+namespace espalier {
+namespace {
+
+void exercise(const text::Tokenizer& tokenizer, std::string_view input) {
+  for (const bool parses_special : {true, false}) {
+    const auto ids =
+        tokenizer.encode(text::replace_invalid_utf8(input),
+                         {.add_special_tokens = true, .parse_special = parses_special});
+    if (!ids.ok()) continue;
+    text::Detokenizer detokenizer(tokenizer, parses_special);
+    std::string streamed;
+    for (const TokenId id : *ids) {
+      CHECK_LT(id, tokenizer.vocab_size());
+      streamed += detokenizer.push(id);
+    }
+    streamed += detokenizer.finish();
+    CHECK(!text::invalid_utf8_at(streamed).has_value());
+    CHECK(streamed == tokenizer.decode(*ids, parses_special));
+  }
+}
+
+}  // namespace
+}  // namespace espalier
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using namespace espalier;
+  const std::string_view input(reinterpret_cast<const char*>(bytes), size);
+  const size_t end = std::min(input.find('\0'), input.size());
+  const auto json = parse_json(input.substr(0, end), "tokenizer.json");
+  if (!json.ok()) return 0;
+  auto data = formats::read_tokenizer_json(*json, *json);
+  if (!data.ok()) return 0;
+  const auto tokenizer = text::Tokenizer::make(std::move(data).value());
+  if (tokenizer.ok()) exercise(*tokenizer, input.substr(end == input.size() ? end : end + 1));
+  return 0;
+}

@@ -3,15 +3,6 @@
 
 function(espalier_library folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LINK" ${ARGN})
-  foreach(source ${ARG_SOURCES})  # while folders are being written: a listed file may not be there yet
-    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      message(WARNING "${folder}/${source} does not exist")
-      list(REMOVE_ITEM ARG_SOURCES ${source})
-    endif()
-  endforeach()
-  if(NOT ARG_SOURCES)
-    return()
-  endif()
   string(REPLACE "/" "_" target espalier_${folder})
   add_library(${target} STATIC ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPS PREPEND espalier_)

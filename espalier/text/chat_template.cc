@@ -92,6 +92,31 @@ Status check_messages(const OrderedJson& messages) {
                .fix = R"(Write [{"role": "user", "content": "..."}].)"};
 }
 
+// bos_token, eos_token, documents and what the caller adds.
+Status add_variables(jinja::Budget& budget, const RenderOptions& options, Dict& globals) {
+  globals.set_name("bos_token", false, Value::literal(options.bos_token));
+  globals.set_name("eos_token", false, Value::literal(options.eos_token));
+  globals.set_name("documents", false, Value());
+  if (options.variables.is_null()) return Ok{};
+  if (!options.variables.is_object()) {
+    return Error{.what = "the template variables have the wrong form",
+                 .expected = "an object",
+                 .actual = options.variables.type_name(),
+                 .fix = R"(Write {"enable_thinking": false}.)"};
+  }
+  for (const auto& [name, json] : options.variables.items()) {
+    if (name == "messages" || name == "tools" || name == "add_generation_prompt") {
+      return Error{.what = "a template variable has a name that is taken",
+                   .expected = "another name than messages, tools, add_generation_prompt",
+                   .actual = name,
+                   .fix = "Give it as what it is, not as a variable."};
+    }
+    ASSIGN_OR_RETURN(Value value, from_json(budget, json, 0));
+    globals.set_name(name, false, std::move(value));
+  }
+  return Ok{};
+}
+
 }  // namespace
 
 struct ChatTemplate::Impl {
@@ -118,13 +143,7 @@ Result<std::vector<Segment>> ChatTemplate::render(const OrderedJson& messages,
   RETURN_IF_ERROR(check_messages(messages));
   jinja::Machine machine(options.now.value_or(std::time(nullptr)));
   Dict globals = impl_->builtins;
-  globals.set_name("bos_token", false, Value::literal(options.bos_token));
-  globals.set_name("eos_token", false, Value::literal(options.eos_token));
-  globals.set_name("documents", false, Value());
-  for (const auto& [name, json] : options.variables.items()) {
-    ASSIGN_OR_RETURN(Value value, from_json(machine.budget, json, 0));
-    globals.set_name(name, false, std::move(value));
-  }
+  RETURN_IF_ERROR(add_variables(machine.budget, options, globals));
   ASSIGN_OR_RETURN(Value message_list,
                    from_json(machine.budget, with_reasoning_names(messages), 0));
   ASSIGN_OR_RETURN(Value tools, from_json(machine.budget, options.tools, 0));

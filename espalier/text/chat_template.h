@@ -22,16 +22,14 @@ namespace espalier::text {
 
 struct Segment {
   std::string text;
-  bool from_user =
-      false;  // message content, tool results, tool descriptions, variables of the caller
+  bool from_user = false;  // from messages, tools or variables; otherwise from the template
 };
 
 struct RenderOptions {
   bool add_generation_prompt = true;
   std::string bos_token = {}, eos_token = {};
-  OrderedJson tools = nullptr;  // array of tool descriptions, or null
-  OrderedJson variables =
-      nullptr;  // object with further template variables (enable_thinking, ...), or null
+  OrderedJson tools = nullptr;          // array of tool descriptions, or null
+  OrderedJson variables = nullptr;      // object: enable_thinking, documents, ...; or null
   std::optional<std::time_t> now = {};  // for strftime_now; the clock where absent
 };
 
@@ -47,7 +45,9 @@ class ChatTemplate {
 
   // `messages`: array of {"role", "content", ...}. Errors of raise_exception carry the template's
   // message. Ordered, because tojson prints keys in the order in which they came
-  // (parse_ordered_json); a Json converts.
+  // (parse_ordered_json); a Json converts. A null member stays, as `none`: who wants it gone, as
+  // apply_chat_template does with messages, drops it before. The reasoning of a message gets all
+  // the names that templates know it by: reasoning_content, thinking.
   Result<std::vector<Segment>> render(const OrderedJson& messages,
                                       const RenderOptions& options) const;
 

@@ -268,5 +268,14 @@ TEST(ChatTemplate, RefusesMessagesThatAreNoMessages) {
   EXPECT_FALSE(ChatTemplate::parse("a\xFFz").ok());
 }
 
+TEST(ChatTemplate, RefusesVariablesThatAreNoneOrTakeANameThatIsTaken) {
+  RenderOptions options;
+  options.variables = OrderedJson::parse("[1]");
+  EXPECT_EQ(text_of("x", kHello, options).substr(0, 49),
+            "error: the template variables have the wrong form");
+  options.variables = OrderedJson::parse(R"({"messages": []})");
+  EXPECT_NE(text_of("x", kHello, options).find("a name that is taken"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace espalier::text

@@ -170,7 +170,7 @@ struct Parameter {
   ExpressionPtr fallback;
 };  // `fallback` may be null
 struct Macro {
-  std::string name;
+  std::string name;  // empty for the body of a call block
   std::vector<Parameter> parameters;
   Body body;
   bool uses_caller = false, uses_varargs = false, uses_kwargs = false;

@@ -39,7 +39,7 @@ ParameterList read_parameters(std::string_view text) {
 }  // namespace
 
 const Value& Bound::none() {
-  static const Value value;
+  static const Value value{};
   return value;
 }
 

@@ -9,13 +9,6 @@
 namespace espalier::text::jinja {
 namespace {
 
-Error bad_format(std::string what, std::string expected, std::string actual) {
-  return Error{.what = std::move(what),
-               .expected = std::move(expected),
-               .actual = std::move(actual),
-               .fix = "Correct the format."};
-}
-
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }

@@ -16,8 +16,7 @@ class Budget {
   static constexpr uint64_t kValueBytes = uint64_t{64} << 20;
   static constexpr uint64_t kStepBytes = 256;  // one node evaluated, or one object made
   static constexpr int kValueDepth = 200;      // containers within containers
-  static constexpr int kCallDepth =
-      400;  // expressions, statements, macros and loops within each other
+  static constexpr int kCallDepth = 400;  // statements, expressions and calls within each other
 
   Status spend(uint64_t bytes) {
     if (bytes > kValueBytes || bytes > left_) return exhausted();

@@ -207,12 +207,4 @@ Result<Value> Interpreter::value_of(const TestCall& node, const ScopePtr& scope)
   return Value::boolean(result, operand.from_user());
 }
 
-Result<Value> Interpreter::filter_text(const Expression& filter, const Value& text,
-                                       const ScopePtr& scope) {
-  const Value* outer = std::exchange(block_text_, &text);
-  auto result = evaluate(filter, scope);
-  block_text_ = outer;
-  return result;
-}
-
 }  // namespace espalier::text::jinja

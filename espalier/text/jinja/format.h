@@ -20,6 +20,7 @@ struct FormatSpec {
   std::optional<int64_t> precision;
   char type = 0;
 };
+Error bad_format(std::string what, std::string expected, std::string actual);
 Text fill_text(const FormatSpec& spec);  // one character of the template
 // The number or text in the spec's type and precision, padded to its width.
 Result<Text> format_number(Budget& budget, const Value& value, const FormatSpec& spec);

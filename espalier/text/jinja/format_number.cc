@@ -87,6 +87,13 @@ bool is_float_type(char type) {
 
 }  // namespace
 
+Error bad_format(std::string what, std::string expected, std::string actual) {
+  return Error{.what = std::move(what),
+               .expected = std::move(expected),
+               .actual = std::move(actual),
+               .fix = "Correct the format."};
+}
+
 Text fill_text(const FormatSpec& spec) {
   std::string bytes;
   append_utf8(bytes, spec.fill);

@@ -118,18 +118,27 @@ Result<Interpreter::Flow> Interpreter::run(const Assignment& node, const ScopePt
   return Flow::kNext;
 }
 
-Result<Interpreter::Flow> Interpreter::run(const BlockAssignment& node, const ScopePtr& scope) {
+Result<Interpreter::Flow> Interpreter::capture_filtered(const Body& body,
+                                                        const ExpressionPtr& filter,
+                                                        const ScopePtr& scope, Value& captured) {
   Text text;
-  const ScopePtr inner = enter(node.body, scope);
-  ASSIGN_OR_RETURN(const Flow flow, capture(node.body, inner, text));
-  if (flow != Flow::kNext) return flow;
-  Value value = Value::string(std::move(text));
-  if (node.filter != nullptr) {
-    const Value unfiltered = value;
-    ASSIGN_OR_RETURN(value, filter_text(*node.filter, unfiltered, inner));
-  }
-  RETURN_IF_ERROR(assign(node.target, value, scope));
-  return Flow::kNext;
+  const ScopePtr inner = enter(body, scope);
+  ASSIGN_OR_RETURN(const Flow flow, capture(body, inner, text));
+  captured = Value::string(std::move(text));
+  if (flow != Flow::kNext || filter == nullptr) return flow;
+  const Value* outer = std::exchange(block_text_, &captured);
+  auto filtered = evaluate(*filter, inner);
+  block_text_ = outer;
+  if (!filtered.ok()) return filtered.error();
+  captured = std::move(filtered).value();
+  return flow;
+}
+
+Result<Interpreter::Flow> Interpreter::run(const BlockAssignment& node, const ScopePtr& scope) {
+  Value value;
+  ASSIGN_OR_RETURN(const Flow flow, capture_filtered(node.body, node.filter, scope, value));
+  if (flow == Flow::kNext) RETURN_IF_ERROR(assign(node.target, value, scope));
+  return flow;
 }
 
 Result<Interpreter::Flow> Interpreter::run(const If& node, const ScopePtr& scope) {
@@ -208,14 +217,10 @@ Result<Interpreter::Flow> Interpreter::run(const CallBlock& node, const ScopePtr
 }
 
 Result<Interpreter::Flow> Interpreter::run(const FilterBlock& node, const ScopePtr& scope) {
-  Text text;
-  const ScopePtr inner = enter(node.body, scope);
-  ASSIGN_OR_RETURN(const Flow flow, capture(node.body, inner, text));
-  if (flow != Flow::kNext) return flow;
-  const Value unfiltered = Value::string(std::move(text));
-  ASSIGN_OR_RETURN(const Value value, filter_text(*node.filter, unfiltered, inner));
-  RETURN_IF_ERROR(print(value));
-  return Flow::kNext;
+  Value value;
+  ASSIGN_OR_RETURN(const Flow flow, capture_filtered(node.body, node.filter, scope, value));
+  if (flow == Flow::kNext) RETURN_IF_ERROR(print(value));
+  return flow;
 }
 
 Result<Interpreter::Flow> Interpreter::run(const With& node, const ScopePtr& scope) {

@@ -38,6 +38,9 @@ class Interpreter {
   Result<Values> loop_items(const For& loop, const Value& iterable, const ScopePtr& outer);
   // Runs the body with the output going to `captured`.
   Result<Flow> capture(const Body& body, const ScopePtr& scope, Text& captured);
+  // The same in a scope of its own; then the chain of filters, which may be null, is applied to the text.
+  Result<Flow> capture_filtered(const Body& body, const ExpressionPtr& filter,
+                                const ScopePtr& scope, Value& captured);
   Status print(const Value& value);
   Status assign(const Target& target, const Value& value, const ScopePtr& scope);
   Value make_macro(const Macro& macro, const ScopePtr& scope);
@@ -78,8 +81,6 @@ class Interpreter {
   Result<Value> call(const Call& node, const ScopePtr& scope, const Value* caller);
   Result<Arguments> arguments(const ArgumentList& list, const ScopePtr& scope);
   Status add_dynamic_arguments(const ArgumentList& list, const ScopePtr& scope, Arguments& out);
-  // A chain of filters whose innermost operand is the text of a block.
-  Result<Value> filter_text(const Expression& filter, const Value& text, const ScopePtr& scope);
 
   const TemplateTree& tree_;
   Machine& machine_;

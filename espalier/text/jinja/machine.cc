@@ -126,7 +126,7 @@ Result<std::optional<Value>> Machine::own_item(const Value& object, const Value&
       if (!key.is_integral()) return std::optional<Value>();
       RETURN_IF_ERROR(budget.spend(object.text().size()));
       return element(code_point_count(object.text().bytes()), [&](size_t i) {
-        const SliceBounds one{.start = static_cast<int64_t>(i), .step = 1, .count = 1};
+        const SliceBounds one{.start = static_cast<int64_t>(i), .count = 1};
         return Value::string(slice_text(object.text(), one), object.is_markup());
       });
     }

@@ -6,9 +6,14 @@
 
 namespace espalier::text::jinja {
 
+std::string MacroFunction::repr() const {
+  if (macro_.name.empty()) return "<Macro anonymous>";
+  return fmt::format("<Macro '{}'>", macro_.name);
+}
+
 Result<std::optional<Value>> MacroFunction::attribute(Machine&, std::string_view name) {
   const auto found = [](Value value) { return std::optional<Value>(std::move(value)); };
-  if (name == "name") return found(Value::literal(macro_.name));
+  if (name == "name") return found(macro_.name.empty() ? Value() : Value::literal(macro_.name));
   if (name == "catch_kwargs") return found(Value::boolean(macro_.uses_kwargs));
   if (name == "catch_varargs") return found(Value::boolean(macro_.uses_varargs));
   if (name == "caller") return found(Value::boolean(macro_.uses_caller));
@@ -39,9 +44,9 @@ Result<std::vector<std::optional<Value>>> MacroFunction::match(const Arguments& 
   auto kwargs = std::make_shared<Dict>();
   bool explicit_caller = false;
   for (const auto& [name, value] : arguments.named) {
-    const auto found =
-        std::find_if(parameters.begin(), parameters.end(),
-                     [&](const Parameter& parameter) { return parameter.name == name; });
+    const auto found = std::find_if(
+        parameters.begin(), parameters.end(),
+        [&wanted = name](const Parameter& parameter) { return parameter.name == wanted; });
     const auto index = static_cast<size_t>(found - parameters.begin());
     if (found != parameters.end() && index >= given) {
       values[index] = value;

@@ -11,7 +11,7 @@ class MacroFunction : public Native, public CycleBreaker {
   MacroFunction(const Macro& macro, Interpreter& interpreter, std::shared_ptr<Scope> scope)
       : macro_(macro), interpreter_(interpreter), scope_(std::move(scope)) {}
 
-  std::string repr() const override { return "<Macro '" + macro_.name + "'>"; }
+  std::string repr() const override;
   std::string_view type_name() const override { return "Macro"; }
   Result<std::optional<Value>> attribute(Machine& machine, std::string_view name) override;
   bool callable() const override { return true; }

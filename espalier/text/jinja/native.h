@@ -3,6 +3,8 @@
 // travel.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,7 +37,7 @@ class Function : public Native {
  public:
   using Body = std::function<Result<Value>(Machine&, const Arguments&)>;
   Function(std::string name, Body body) : name_(std::move(name)), body_(std::move(body)) {}
-  std::string repr() const override { return "<function " + name_ + ">"; }
+  std::string repr() const override { return fmt::format("<function {}>", name_); }
   std::string_view type_name() const override { return "function"; }
   bool callable() const override { return true; }
   Result<Value> call(Machine& machine, const Arguments& arguments) override {

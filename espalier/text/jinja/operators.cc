@@ -97,6 +97,14 @@ Result<Value> integers(BinaryOperator op, int64_t a, int64_t b) {
   return Value();
 }
 
+// As CPython rounds it: from the exact remainder, with the sign of the quotient where it is zero.
+double floor_divide(double a, double b) {
+  const double quotient = (a - floor_modulo(a, b)) / b;
+  if (quotient == 0) return std::copysign(0.0, a / b);
+  const double whole = std::floor(quotient);
+  return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+
 Result<Value> reals(BinaryOperator op, double a, double b) {
   switch (op) {
     case BinaryOperator::kAdd:
@@ -108,12 +116,9 @@ Result<Value> reals(BinaryOperator op, double a, double b) {
     case BinaryOperator::kDivide:
       if (b == 0) return division_by_zero();
       return Value::real(a / b);
-    case BinaryOperator::kFloorDivide: {
+    case BinaryOperator::kFloorDivide:
       if (b == 0) return division_by_zero();
-      const double quotient = (a - floor_modulo(a, b)) / b;
-      const double whole = std::floor(quotient);
-      return Value::real(quotient - whole > 0.5 ? whole + 1 : whole);
-    }
+      return Value::real(floor_divide(a, b));
     case BinaryOperator::kModulo:
       if (b == 0) return division_by_zero();
       return Value::real(floor_modulo(a, b));

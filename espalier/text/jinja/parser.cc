@@ -211,7 +211,6 @@ class Parser {
 
   Status parse_call(std::vector<Statement>& out, Offset offset) {
     CallBlock node;
-    node.caller.name = "caller";
     if (tokens_.at_operator("(")) RETURN_IF_ERROR(signature(node.caller));
     ASSIGN_OR_RETURN(node.call, expressions_.expression());
     if (!std::holds_alternative<Call>(node.call->node)) {

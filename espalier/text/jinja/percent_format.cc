@@ -9,13 +9,6 @@
 namespace espalier::text::jinja {
 namespace {
 
-Error bad_format(std::string what, std::string expected, std::string actual) {
-  return Error{.what = std::move(what),
-               .expected = std::move(expected),
-               .actual = std::move(actual),
-               .fix = "Correct the format."};
-}
-
 class PercentFormatter {
  public:
   PercentFormatter(Machine& machine, const Value& format, const Value& values)

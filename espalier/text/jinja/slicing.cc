@@ -40,8 +40,8 @@ Result<SliceBounds> resolve_slice(int64_t length, const Value& start, const Valu
   ASSIGN_OR_RETURN(const int64_t first, bound_or(start, 0));
   ASSIGN_OR_RETURN(const int64_t last, bound_or(stop, 0));
   bounds.start = start.is(Kind::kNone) ? (forward ? low : high) : clip(first, length, low, high);
-  const int64_t end = stop.is(Kind::kNone) ? (forward ? high : low) : clip(last, length, low, high);
-  const int64_t span = forward ? end - bounds.start : bounds.start - end;
+  bounds.stop = stop.is(Kind::kNone) ? (forward ? high : low) : clip(last, length, low, high);
+  const int64_t span = forward ? bounds.stop - bounds.start : bounds.start - bounds.stop;
   const int64_t stride = forward ? bounds.step : -bounds.step;
   bounds.count = span > 0 ? (span - 1) / stride + 1 : 0;
   return bounds;
@@ -80,12 +80,14 @@ Result<Value> slice(Budget& budget, const Value& value, const Value& start, cons
   if (value.is(Kind::kRange)) {
     const Range& range = value.range();
     ASSIGN_OR_RETURN(const SliceBounds bounds, resolve_slice(range.length(), start, stop, step));
-    if (bounds.count == 0) return Value::range(range.start, range.start, 1);
-    const int64_t stride = bounds.count > 1 ? range.step * bounds.step : 1;
-    const int64_t first = range.at(bounds.start);
-    const __int128 stop = static_cast<__int128>(stride) * bounds.count + first;
-    return Value::range(
-        first, static_cast<int64_t>(std::clamp<__int128>(stop, INT64_MIN, INT64_MAX)), stride);
+    // In 128 bits: the ends of a slice may lie outside of what the range reaches.
+    const auto at = [&](__int128 index) {
+      const __int128 number = range.start + index * range.step;
+      return static_cast<int64_t>(std::clamp<__int128>(number, -INT64_MAX, INT64_MAX));
+    };
+    const __int128 stride = static_cast<__int128>(range.step) * bounds.step;
+    return Value::range(at(bounds.start), at(bounds.stop),
+                        static_cast<int64_t>(std::clamp<__int128>(stride, -INT64_MAX, INT64_MAX)));
   }
   if (!value.is_array())
     return type_error("this value cannot be sliced", "a string or a list", value);

@@ -8,7 +8,8 @@
 namespace espalier::text::jinja {
 
 struct SliceBounds {
-  int64_t start = 0, step = 1, count = 0;  // elements start, start + step, ...: `count` of them
+  int64_t start = 0, stop = 0, step = 1;
+  int64_t count = 0;  // elements start, start + step, ... before stop
 };
 
 // Each bound may be none.

@@ -16,7 +16,7 @@ struct CodePoint {
 };
 
 CodePoint decode_at(std::string_view text, size_t offset);  // offset < text.size()
-bool is_character(int64_t code);  // a code point that UTF-8 can hold
+bool is_character(int64_t code);                            // a code point that UTF-8 can hold
 void append_utf8(std::string& out, char32_t code_point);
 bool is_valid_utf8(std::string_view text);
 

@@ -1,6 +1,7 @@
 // Numbers as Python writes and reads them (declared in represent.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -69,6 +70,31 @@ bool without_underscores(std::string_view text, std::string& out) {
   return true;
 }
 
+// What Python's float() reads: strtod alone would also take hexadecimal numbers and "nan(...)".
+bool is_float_literal(std::string_view text) {
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (lower == "inf" || lower == "infinity" || lower == "nan") return true;
+  const auto take_digits = [&text] {
+    const size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(count);
+    return count;
+  };
+  size_t digits = take_digits();
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    digits += take_digits();
+  }
+  if (digits == 0) return false;
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+    if (take_digits() == 0) return false;
+  }
+  return text.empty();
+}
+
 }  // namespace
 
 std::string float_repr(double value) {
@@ -112,25 +138,10 @@ std::optional<Value> parse_integer(std::string_view text, int base) {
 
 std::optional<double> parse_float(std::string_view text) {
   std::string plain;
-  if (!without_underscores(strip_spaces(text), plain) || plain.empty()) return std::nullopt;
-  std::string_view unsigned_part = plain;
-  if (unsigned_part[0] == '-' || unsigned_part[0] == '+') unsigned_part.remove_prefix(1);
-  // strtod also reads hexadecimal and "nan(...)"; Python does not.
-  for (const char c : unsigned_part) {
-    if (c == 'x' || c == 'X' || c == '(' || c == '-' || c == '+') {
-      const size_t at = static_cast<size_t>(&c - unsigned_part.data());
-      if (c == 'x' || c == 'X' || c == '(' || at == 0 || (unsigned_part[at - 1] | 0x20) != 'e') {
-        return std::nullopt;
-      }
-    }
-  }
-  if (unsigned_part.empty() || std::isspace(static_cast<unsigned char>(unsigned_part[0]))) {
+  if (!without_underscores(strip_spaces(text), plain) || !is_float_literal(plain)) {
     return std::nullopt;
   }
-  char* end = nullptr;
-  const double value = std::strtod(plain.c_str(), &end);
-  if (end != plain.c_str() + plain.size()) return std::nullopt;
-  return value;
+  return std::strtod(plain.c_str(), nullptr);
 }
 
 std::optional<int64_t> truncate_to_integer(double value) {

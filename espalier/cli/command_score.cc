@@ -34,7 +34,7 @@ Result<std::vector<TokenId>> encode_text(const Options& options, const std::stri
     return Error{.what = "the text is empty",
                  .expected = "some text",
                  .actual = "0 bytes",
-                 .fix = "Give a text with at least two tokens."};
+                 .fix = "Give a text."};
   }
   RETURN_IF_ERROR(check_utf8(input, "text"));
   return tokenizer.encode(input, {.add_special_tokens = !options.no_special});

@@ -160,12 +160,6 @@ Result<Answer> Session::generate(std::span<const TokenId> prompt, const Generate
 
 Result<Score> Session::score(std::span<const TokenId> tokens) {
   RETURN_IF_ERROR(check_tokens(tokens));
-  if (tokens.size() < 2) {
-    return Error{.what = "a score needs something to predict",
-                 .expected = "at least two tokens",
-                 .actual = "one",
-                 .fix = "Give a longer text."};
-  }
   const Stopwatch watch;
   RETURN_IF_ERROR(target_->truncate(0));
   RETURN_IF_ERROR(target_->reserve(static_cast<int64_t>(tokens.size())));

@@ -79,7 +79,7 @@ class Session {
   // errors.
   Result<Answer> generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                           const AnswerSink& sink);
-  // Teacher-forced; at least two tokens. Starts from an empty state.
+  // Teacher-forced; a single token has nothing to predict. Starts from an empty state.
   Result<Score> score(std::span<const TokenId> tokens);
 
   // Ends the running generate() or score() before its next call of the program, or else the next

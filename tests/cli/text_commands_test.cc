@@ -129,7 +129,6 @@ TEST(Score, RefusesWhatItCannotScore) {
       {"{\"a\":1}", "holds no token ids"},
       {"[1, 2.5]", "holds no token ids"},
       {"[1, 320]", "does not exist"},
-      {"[1]", "at least two tokens"},
       {"[]", "empty"},
       {"[1, ", "not valid JSON"},
   };

@@ -248,8 +248,8 @@ Buffer Lowering::rope_table(const Op& op) {
     for (int64_t row = share.first; row < share.last; ++row) {
       float* out = call.row(table, row);
       for (int64_t i = 0; i < pairs; ++i) {
-        const double angle =
-            call.inputs.positions[static_cast<size_t>(row)] * frequencies[static_cast<size_t>(i)];
+        const auto angle = static_cast<double>(static_cast<float>(
+            call.inputs.positions[static_cast<size_t>(row)] * frequencies[static_cast<size_t>(i)]));
         out[i] = static_cast<float>(std::cos(angle) * scale);
         out[pairs + i] = static_cast<float>(std::sin(angle) * scale);
       }

@@ -139,14 +139,14 @@ def write_byte_level_ggufs():
         write_json(f"gguf_{pre}", {"encode": cases, "decode": decode_cases(tokenizer, 12, rng)})
 
 
-def sentence_piece_type(model, i):
+def sentence_piece_type(model, i, user_symbols):
     if model.is_unknown(i):
         return UNKNOWN
     if model.is_control(i):
         return CONTROL
     if model.is_byte(i):
         return BYTE
-    return USER_DEFINED if model.id_to_piece(i) in USER_SYMBOLS else NORMAL
+    return USER_DEFINED if model.id_to_piece(i) in user_symbols else NORMAL
 
 
 USER_SYMBOLS = ["<sep>", "new york", "▁▁", "ab"]
@@ -174,7 +174,7 @@ def write_sentence_piece_ggufs():
         size = model.get_piece_size()
         write_gguf(
             f"sentencepiece_{number}", "llama", None, [model.id_to_piece(i) for i in range(size)],
-            [sentence_piece_type(model, i) for i in range(size)], scores=[model.get_score(i) for i in range(size)],
+            [sentence_piece_type(model, i, options.get("user_defined_symbols", [])) for i in range(size)], scores=[model.get_score(i) for i in range(size)],
             flags={
                 "bos_token_id": model.bos_id(), "eos_token_id": model.eos_id(), "unknown_token_id": model.unk_id(),
                 "add_bos_token": False, "add_space_prefix": options.get("add_dummy_prefix", True),

@@ -187,7 +187,7 @@ class BraceFormatter {
       return insert_number(value, spec);
     }
     const bool numeric_only =
-        spec.align == '=' || spec.sign != '-' || spec.alternate || spec.grouping != 0;
+        spec.align == '=' || spec.sign != 0 || spec.alternate || spec.grouping != 0;
     if (!value.is(Kind::kString) || (spec.type != 0 && spec.type != 's') || numeric_only) {
       return type_error("this format does not fit the value", "a number for a number's format",
                         value);
@@ -217,6 +217,10 @@ class BraceFormatter {
       std::string bytes;
       append_utf8(bytes, static_cast<char32_t>(code));
       return pad_formatted(machine_.budget, Text(bytes, value.from_user()), spec, '<');
+    }
+    const bool in_other_base = integer_type && spec.type != 'd' && spec.type != 'c';
+    if (spec.grouping == ',' && in_other_base) {
+      return bad_format("',' does not group these digits", "'_'", "','");
     }
     if (value.is_integral() && (spec.type == 0 || integer_type) && spec.precision.has_value()) {
       return bad_format("an integer format has a precision", "none", "one");

@@ -66,7 +66,10 @@ Result<Value> absolute(Machine&, const Value& value, const Bound&) {
 
 Result<Value> to_int(Machine&, const Value& value, const Bound& arguments) {
   if (value.is(Kind::kUndefined)) return undefined_error(value);
-  ASSIGN_OR_RETURN(const int64_t base, arguments.integer_or(1, 10));
+  // A base that is no number makes int() fail on strings: then they are read as floats, or give the default.
+  const Value ten = Value::integer(10);
+  const Value& base_value = arguments.value(1, ten);
+  const int64_t base = base_value.is_integral() ? base_value.integer() : 1;
   ASSIGN_OR_RETURN(const std::optional<Value> integer, integer_of(value, base));
   if (integer.has_value()) return *integer;
   if (value.is(Kind::kString)) {  // "42.23" is 42
@@ -89,12 +92,17 @@ Result<Value> to_float(Machine&, const Value& value, const Bound& arguments) {
 Result<Value> round(Machine& machine, const Value& value, const Bound& arguments) {
   const Value zero = Value::integer(0);
   const Value& precision = arguments.value(0, zero);
+  if (precision.is(Kind::kNone) && value.is(Kind::kFloat)) {  // round(x, None) is an int
+    const auto whole = truncate_to_integer(std::nearbyint(value.number()));
+    return whole.has_value() ? Result<Value>(Value::integer(*whole)) : too_large(value);
+  }
   const std::string method =
       arguments.value(1).is(Kind::kString) ? arguments.value(1).text().bytes() : "common";
   if (method != "common" && method != "ceil" && method != "floor") {
     return type_error("the method of round", "common, ceil or floor", arguments.value(1));
   }
   if (!value.is_number()) return type_error("round wants a number", "a number", value);
+  if (precision.is(Kind::kNone) && method == "common") return Value::integer(value.integer());
   if (!precision.is_integral()) return type_error("the precision of round", "int", precision);
   if (method == "common") {
     if (value.is(Kind::kFloat)) return round_float(value.number(), precision.integer());

@@ -216,20 +216,23 @@ Result<Value> batch(Machine& machine, const Value& value, const Bound& arguments
   const Value& linecount = arguments.value(0);
   const Value& fill = arguments.value(1);
   ASSIGN_OR_RETURN(const Values items, machine.iterate(value));
-  if (!linecount.is_number())
+  // Another size is reached by no row; jinja2 notices it only when it has to fill one up.
+  const double size = linecount.is_number() ? linecount.number() : -1;
+  if (!linecount.is_number() && !fill.is(Kind::kNone) && !items.empty()) {
     return Value::iterator({}, type_error("batch wants a size", "int", linecount));
+  }
   Values rows;
   Values row;
   RETURN_IF_ERROR(machine.budget.spend(items.size(), Budget::kStepBytes));
   for (const Value& item : items) {
-    if (static_cast<double>(row.size()) == linecount.number()) {
+    if (static_cast<double>(row.size()) == size) {
       rows.push_back(Value::list(std::move(row)));
       row.clear();
     }
     row.push_back(item);
   }
   if (!row.empty()) {
-    const double missing = linecount.number() - static_cast<double>(row.size());
+    const double missing = size - static_cast<double>(row.size());
     if (!fill.is(Kind::kNone) && missing > 0) {
       RETURN_IF_ERROR(
           machine.budget.spend(static_cast<uint64_t>(std::min(missing, 1e18)), sizeof(Value)));

@@ -13,7 +13,7 @@ Result<Value> brace_format(Machine& machine, const Value& format, const Argument
 struct FormatSpec {
   char32_t fill = U' ';
   char align = 0;  // '<', '>', '^', '=' or 0 for the type's own
-  char sign = '-';
+  char sign = 0;   // '+', ' ' or '-'; 0 is '-' left out
   bool alternate = false;
   int64_t width = 0;
   char grouping = 0;  // ',' or '_'

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdio>
 
 #include "espalier/text/jinja/format.h"
 #include "espalier/text/jinja/represent.h"
@@ -46,23 +47,16 @@ std::string base_prefix(const FormatSpec& spec) {
 // Digits of the absolute value in e, f, g or % notation. `#` keeps the point.
 std::string float_digits(double magnitude, const FormatSpec& spec) {
   const int precision = static_cast<int>(spec.precision.value_or(6));
-  switch (spec.type) {
-    case 'e':
-      return fmt::format("{:.{}e}", magnitude, precision);
-    case 'E':
-      return fmt::format("{:.{}E}", magnitude, precision);
-    case 'f':
-    case 'F':
-      return fmt::format("{:.{}f}", magnitude, precision);
-    case 'g':
-    case 'n':
-      return fmt::format("{:.{}g}", magnitude, std::max(precision, 1));
-    case 'G':
-      return fmt::format("{:.{}G}", magnitude, std::max(precision, 1));
-    case '%':
-      return fmt::format("{:.{}f}%", magnitude * 100, precision);
-    default:
-      break;
+  if (spec.type != 0) {
+    const bool percent = spec.type == '%';
+    const char type = percent ? 'f' : spec.type == 'n' ? 'g' : spec.type;
+    const std::string pattern = fmt::format("%{}.*{}", spec.alternate ? "#" : "", type);
+    char buffer[kPrecisionLimit + 400];  // a double has up to 309 digits before the point
+    const int length = std::snprintf(buffer, sizeof buffer, pattern.c_str(), precision,
+                                     percent ? magnitude * 100 : magnitude);
+    std::string digits(buffer, static_cast<size_t>(length));
+    if (percent) digits += '%';
+    return digits;
   }
   if (!spec.precision.has_value()) return float_repr(magnitude);
   // Without a type: like g, but with a digit after the point.
@@ -125,9 +119,12 @@ Result<Text> format_number(Budget& budget, const Value& value, const FormatSpec&
     const bool thousands = as_float || spec.type == 'd' || spec.type == 0;
     digits = with_grouping(digits, spec.grouping, thousands ? 3 : 4);
   }
-  std::string sign = negative && !std::isnan(real) ? "-"
-                     : spec.sign == '-'            ? ""
-                                                   : std::string(1, spec.sign);
+  std::string sign;
+  if (negative && !std::isnan(real)) {
+    sign = '-';
+  } else if (spec.sign == '+' || spec.sign == ' ') {
+    sign = spec.sign;
+  }
   if (!as_float) sign += base_prefix(spec);
   const bool from_user = value.from_user();
   if (spec.align != '=') return pad_formatted(budget, Text(sign + digits, from_user), spec, '>');

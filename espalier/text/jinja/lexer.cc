@@ -126,11 +126,14 @@ class Lexer {
     return true;
   }
 
+  // An unclosed comment or raw block with nothing behind it is no error in jinja2, so it is none here.
   Status lex_comment(size_t tag) {
+    const size_t begin = position_;
     for (; position_ < source_.size(); ++position_) {
       const char c = source_[position_];
       if ((c == '#' || c == '-' || c == '+') && take_end("#}", false)) return Ok{};
     }
+    if (begin == source_.size()) return Ok{};
     return fail(tag, "a comment does not end", "#}", "end of template");
   }
 
@@ -166,6 +169,7 @@ class Lexer {
       at_line_start_ = after_end;
       return Ok{};
     }
+    if (begin == source_.size()) return Ok{};
     return fail(tag, "a raw block does not end", "{% endraw %}", "end of template");
   }
 

@@ -115,6 +115,7 @@ class PercentFormatter {
   }
 
   Result<Text> directive() {
+    if (peek() == '%') return Text("%", format_.from_user(position_++));
     FormatSpec spec;
     ASSIGN_OR_RETURN(std::optional<Value> value, key());
     flags(spec);
@@ -131,7 +132,6 @@ class PercentFormatter {
     spec.type = peek();
     if (position_++ >= format_.size())
       return bad_format("incomplete format", "a type", "end of text");
-    if (spec.type == '%') return Text("%", format_.from_user(position_ - 1));
     if (!value.has_value()) {
       ASSIGN_OR_RETURN(value, next_value());
     }
@@ -228,12 +228,14 @@ class PercentFormatter {
     plain.align = 0;
     plain.precision.reset();
     ASSIGN_OR_RETURN(const Text digits, format_number(machine_.budget, value, plain));
-    const bool has_sign = !digits.empty() &&
-                          std::string_view("+- ").find(digits.bytes()[0]) != std::string_view::npos;
-    ASSIGN_OR_RETURN(const Text filled,
-                     pad(machine_.budget, digits.substr(has_sign ? 1 : 0, digits.size()),
-                         *spec.precision, Text("0", false), Side::kLeft));
-    Text signed_digits = digits.substr(0, has_sign ? 1 : 0);
+    size_t prefix = digits.bytes().find_first_not_of("+- ");
+    if (spec.alternate && spec.type != 'd') prefix += 2;  // "0x"
+    const bool zeros = spec.fill == U'0' && spec.align != '<';
+    const int64_t count =
+        std::max(*spec.precision, zeros ? spec.width - static_cast<int64_t>(prefix) : 0);
+    ASSIGN_OR_RETURN(const Text filled, pad(machine_.budget, digits.substr(prefix, digits.size()),
+                                            count, Text("0", false), Side::kLeft));
+    Text signed_digits = digits.substr(0, prefix);
     signed_digits.append(filled);
     FormatSpec outer = spec;
     outer.fill = U' ';

@@ -65,8 +65,9 @@ Result<Value> split_method(Machine& machine, const Value& self, const Bound& arg
 }
 
 Result<Value> splitlines(Machine& machine, const Value& self, const Bound& arguments) {
+  ASSIGN_OR_RETURN(const int64_t keep_ends, arguments.integer_or(0, 0));
   ASSIGN_OR_RETURN(std::vector<Text> lines,
-                   split_lines(machine.budget, self.text(), arguments.truth_or(0, false)));
+                   split_lines(machine.budget, self.text(), keep_ends != 0));
   return texts_to_list(self, std::move(lines));
 }
 
@@ -91,7 +92,9 @@ Result<Part> part_of(Machine& machine, const Value& self, const Bound& arguments
   const auto length = static_cast<int64_t>(code_point_count(bytes));
   ASSIGN_OR_RETURN(const SliceBounds bounds,
                    resolve_slice(length, arguments.value(1), arguments.value(2), Value()));
-  const bool exists = !arguments.value(1).is_integral() || arguments.value(1).integer() <= length;
+  const bool starts_inside =
+      !arguments.value(1).is_integral() || arguments.value(1).integer() <= length;
+  const bool exists = starts_inside && bounds.start <= bounds.stop;
   const size_t begin = byte_offset(bytes, static_cast<size_t>(bounds.start));
   const std::string_view rest = std::string_view(bytes).substr(begin);
   return Part{rest.substr(0, byte_offset(rest, static_cast<size_t>(bounds.count))), bounds.start,

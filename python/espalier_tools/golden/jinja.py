@@ -104,7 +104,7 @@ def compare(binary, cases, verbose=40):
                     **{k: v for k, v in r.items() if k not in ("expected", "error", "name")}}) + "\n"
         for r in requests)
     run = subprocess.run([binary], input=lines, capture_output=True, text=True, env={**os.environ, "TZ": "UTC"})
-    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    answers = [json.loads(line) for line in run.stdout.split("\n")[:-1]]
     if len(answers) != len(requests):
         print(f"{binary} stopped after {len(answers)} of {len(requests)}: {run.stderr[-2000:]}")
         print(requests[len(answers)]["template"])

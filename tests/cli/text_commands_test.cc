@@ -124,12 +124,9 @@ TEST(Score, EqualsTransformersForEveryWindow) {
 TEST(Score, RefusesWhatItCannotScore) {
   const TemporaryDirectory directory;
   const std::pair<std::string, const char*> bad[] = {
-      {"[1, -2]", "holds no token ids"},
-      {"[1, 4294967297]", "holds no token ids"},
-      {"{\"a\":1}", "holds no token ids"},
-      {"[1, 2.5]", "holds no token ids"},
-      {"[1, 320]", "does not exist"},
-      {"[]", "empty"},
+      {"[1, -2]", "holds no token ids"},   {"[1, 4294967297]", "holds no token ids"},
+      {"{\"a\":1}", "holds no token ids"}, {"[1, 2.5]", "holds no token ids"},
+      {"[1, 320]", "does not exist"},      {"[]", "empty"},
       {"[1, ", "not valid JSON"},
   };
   for (const auto& [content, message] : bad) {

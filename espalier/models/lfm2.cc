@@ -1,12 +1,15 @@
 // LFM2 and LFM2.5: short convolutions with a gated input and output, and a few layers of
 // grouped-query attention. Report: arXiv 2511.23404.
 //
-//   h = embed(ids)                                     (no norm here, whatever "embedding_norm"
-//   suggests) h += op(rms(h; operator_norm));  h += w2(silu(w1 x) * (w3 x)), x = rms(h; ffn_norm)
-//   for each layer logits = rms(h; embedding_norm) · headᵀ
+//   h = embed(ids)                   no norm here, whatever the name "embedding_norm" suggests
+//   for each layer:
+//     h += op(rms(h; operator_norm))
+//     h += w2(silu(w1 x) * (w3 x))   x = rms(h; ffn_norm)
+//   logits = rms(h; embedding_norm) headᵀ
 //
-//   conv op:       B, C, x = thirds of in_proj(u);  out_proj(C * conv(B * x)), causal, depthwise,
-//   no activation attention op:  q and k normed per head before the rotation; out_proj, not o_proj
+//   op of a conv layer:        B, C, x = thirds of in_proj(u), in this order
+//                              out_proj(C * conv(B * x)), causal, depthwise, no activation
+//   op of an attention layer:  q and k normed per head before the rotation; out_proj, not o_proj
 #include <memory>
 
 #include "espalier/models/blocks.h"

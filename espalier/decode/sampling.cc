@@ -191,6 +191,7 @@ int64_t Sampler::truncate() {
 }
 
 TokenId Sampler::sample(std::span<const float> logits, int64_t position) {
+  if (scores_.empty()) return argmax(logits);  // plain greedy: nothing changes the order
   process(logits);
   if (options_.temperature == 0) return argmax(scores_);
   temper();
@@ -218,7 +219,7 @@ TokenId Sampler::sample(std::span<const float> logits, int64_t position) {
 void Sampler::distribution(std::span<const float> logits, std::span<float> probabilities) {
   CHECK_EQ(probabilities.size(), logits.size());
   std::ranges::fill(probabilities, 0.0F);
-  if (options_.temperature == 0 && scores_.empty()) {
+  if (scores_.empty()) {
     probabilities[static_cast<size_t>(argmax(logits))] = 1;
     return;
   }

@@ -1,5 +1,6 @@
 #include "espalier/decode/sampling.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,6 +51,16 @@ TEST(Sampler, DrawsFromTheDistributionOfTransformersProcessors) {
           << "case " << index << " id " << id;
     }
   }
+}
+
+TEST(Sampler, TakesTheBestLogitWithoutAnyProcessor) {
+  Sampler sampler = Sampler::make({.temperature = 0}, 4).value();
+  const float logits[] = {1, 7, -2, 7};
+  sampler.observe_answer(1);
+  EXPECT_EQ(sampler.sample(logits, 0), 1);  // the lowest id of a tie
+  float probabilities[4];
+  sampler.distribution(logits, probabilities);
+  EXPECT_THAT(probabilities, testing::ElementsAre(0, 1, 0, 0));
 }
 
 // Pearson's statistic of `draws` samples against the probabilities, and its degrees of freedom.

@@ -85,16 +85,12 @@ TEST(Session, GreedyTokensAreThoseThatItsOwnScoreHoldsMostProbable) {
   }
 }
 
-TEST(Session, ReportsLogprobsOfTheRawDistribution) {
-  const auto engine = load_golden("llama_tied");
-  const auto session = make_session(*engine);
+void expect_raw_logprobs(Session& session, const decode::SamplingOptions& sampling) {
   std::vector<TokenId> text = some_text(5);
   std::vector<float> reported;
-  const GenerateOptions options{.sampling = {.temperature = 2, .top_k = 3, .seed = 4},
-                                .max_tokens = 10,
-                                .logprobs = 3,
-                                .ignore_end_tokens = true};
-  const auto answer = session->generate(text, options, [&](const AnswerToken& token) {
+  const GenerateOptions options{
+      .sampling = sampling, .max_tokens = 10, .logprobs = 3, .ignore_end_tokens = true};
+  const auto answer = session.generate(text, options, [&](const AnswerToken& token) {
     EXPECT_EQ(token.best.size(), 3U);
     EXPECT_TRUE(std::ranges::any_of(token.best, [&](const auto& entry) {
       return entry.id == token.id && entry.logprob == *token.logprob;
@@ -103,8 +99,16 @@ TEST(Session, ReportsLogprobsOfTheRawDistribution) {
     return true;
   });
   text.insert(text.end(), answer->tokens.begin(), answer->tokens.end());
-  const Score score = session->score(text).value();
+  const Score score = session.score(text).value();
   EXPECT_THAT(reported, ElementsAreArray(std::span(score.logprobs).subspan(4)));
+}
+
+TEST(Session, ReportsLogprobsOfTheRawDistribution) {
+  const auto engine = load_golden("llama_tied");
+  const auto session = make_session(*engine);
+  const decode::SamplingOptions ways[] = {{.temperature = 0},
+                                          {.temperature = 2, .top_k = 3, .seed = 4}};
+  for (const auto& sampling : ways) expect_raw_logprobs(*session, sampling);
 }
 
 TEST(Session, ContinuesAConversationAsIfItHadReadItAnew) {

@@ -285,7 +285,7 @@ Result<TemplateTree> parse_template(std::string source) {
                  .actual = fmt::format("{}", source.size()),
                  .fix = "Check the file."};
   }
-  if (!is_valid_utf8(source)) {
+  if (invalid_utf8_at(source)) {
     return Error{.what = "the template is not text",
                  .expected = "valid UTF-8",
                  .actual = "other bytes",

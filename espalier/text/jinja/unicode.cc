@@ -53,21 +53,6 @@ bool is_character(int64_t code) {
   return code >= 0 && code <= 0x10FFFF && (code < 0xD800 || code >= 0xE000);
 }
 
-void append_utf8(std::string& out, char32_t code_point) {
-  utf8proc_uint8_t bytes[4];
-  const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
-}
-
-bool is_valid_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_at(text, i);
-    if (c.value == kReplacement && c.length == 1) return false;
-    i += c.length;
-  }
-  return true;
-}
-
 size_t code_point_count(std::string_view text) {
   size_t count = 0;
   for (size_t i = 0; i < text.size(); i += decode_at(text, i).length) ++count;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "espalier/text/unicode.h"
+
 namespace espalier::text::jinja {
 
 struct CodePoint {
@@ -17,8 +19,6 @@ struct CodePoint {
 
 CodePoint decode_at(std::string_view text, size_t offset);  // offset < text.size()
 bool is_character(int64_t code);                            // a code point that UTF-8 can hold
-void append_utf8(std::string& out, char32_t code_point);
-bool is_valid_utf8(std::string_view text);
 
 size_t code_point_count(std::string_view text);
 // Byte offset of the character with this index; text.size() where the text is shorter.

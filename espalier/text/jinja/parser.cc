@@ -278,7 +278,7 @@ class Parser {
 
 }  // namespace
 
-Result<TemplateTree> parse_template(std::string source) {
+Result<TemplateTree> parse_template(const std::string& source) {
   if (source.size() > kSourceBytesLimit) {
     return Error{.what = "the template is too large",
                  .expected = fmt::format("at most {} bytes", kSourceBytesLimit),

@@ -9,6 +9,6 @@
 
 namespace espalier::text::jinja {
 
-Result<TemplateTree> parse_template(std::string source);
+Result<TemplateTree> parse_template(const std::string& source);
 
 }  // namespace espalier::text::jinja

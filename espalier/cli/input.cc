@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "espalier/base/mapped_file.h"
+#include "espalier/base/utf8.h"
 #include "espalier/cli/terminal.h"
-#include "espalier/text/unicode.h"
 
 namespace espalier::cli {
 namespace {
@@ -47,7 +47,7 @@ Result<std::string> read_input(const Options& options, const std::string& what) 
 }
 
 Status check_utf8(std::string_view text, const std::string& what) {
-  const std::optional<size_t> offset = text::invalid_utf8_at(text);
+  const std::optional<size_t> offset = invalid_utf8_at(text);
   if (!offset) return Ok{};
   return Error{.what = fmt::format("the {} is not UTF-8", what),
                .expected = "valid UTF-8",

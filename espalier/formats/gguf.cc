@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "espalier/base/mapped_file.h"
+#include "espalier/base/utf8.h"
 #include "espalier/formats/byte_reader.h"
 #include "espalier/formats/gguf_types.h"
 #include "espalier/formats/shape.h"
-#include "espalier/formats/utf8.h"
 
 namespace espalier::formats {
 namespace {
@@ -104,7 +104,7 @@ Result<std::string> Parser::read_name(const std::string& what) {
   std::span<const std::byte> bytes;
   if (!take_string(bytes)) return truncated(what);
   std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!is_valid_utf8(name)) return damaged(what + " is not valid", "UTF-8", "other bytes");
+  if (invalid_utf8_at(name)) return damaged(what + " is not valid", "UTF-8", "other bytes");
   return name;
 }
 

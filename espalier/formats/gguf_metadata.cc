@@ -2,10 +2,10 @@
 #include <cstring>
 #include <optional>
 
+#include "espalier/base/utf8.h"
 #include "espalier/formats/byte_reader.h"
 #include "espalier/formats/gguf.h"
 #include "espalier/formats/gguf_types.h"
-#include "espalier/formats/utf8.h"
 
 namespace espalier::formats {
 namespace {
@@ -115,7 +115,7 @@ Result<std::string> GgufMetadata::string(std::string_view key) const {
     return wrong_type(source_, key, kExpected, description(*value));
   }
   const std::string_view text = text_of(value->bytes.subspan(sizeof(uint64_t)));
-  if (!is_valid_utf8(text)) return wrong_type(source_, key, kExpected, "other bytes");
+  if (invalid_utf8_at(text)) return wrong_type(source_, key, kExpected, "other bytes");
   return std::string(text);
 }
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "espalier/base/mapped_file.h"
+#include "espalier/base/utf8.h"
 #include "espalier/formats/safetensors.h"
 #include "espalier/formats/tokenizer_json.h"
-#include "espalier/formats/utf8.h"
 
 namespace espalier::formats {
 namespace {
@@ -141,7 +141,7 @@ Result<std::optional<std::string>> read_chat_template(const fs::path& directory,
   const fs::path file = directory / "chat_template.jinja";
   if (is_there(file)) {
     ASSIGN_OR_RETURN(std::string source, read_text_file(file.string(), kConfigBytesLimit));
-    if (is_valid_utf8(source)) return std::optional(std::move(source));
+    if (!invalid_utf8_at(source)) return std::optional(std::move(source));
     return Error{.what = fmt::format("'{}' is not a template", file.string()),
                  .expected = "text in UTF-8",
                  .actual = "other bytes",

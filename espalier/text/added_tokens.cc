@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/unicode.h"
 
 namespace espalier::text {

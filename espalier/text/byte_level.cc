@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "espalier/text/unicode.h"
+#include "espalier/base/utf8.h"
 
 namespace espalier::text {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/byte_level.h"
 #include "espalier/text/pipeline_json.h"
-#include "espalier/text/unicode.h"
 
 namespace espalier::text {
 namespace {
@@ -303,7 +303,7 @@ DecodeStream::DecodeStream(std::vector<std::unique_ptr<DecodeStage>> stages)
     : stages_(std::move(stages)) {}
 
 DecodeSink DecodeStream::sink_after(size_t stage, std::string& out) {
-  if (stage + 1 == stages_.size()) return [&out](std::string token) { out += token; };
+  if (stage + 1 == stages_.size()) return [&out](const std::string& token) { out += token; };
   return [this, stage, &out](std::string token) {
     stages_[stage + 1]->push(std::move(token), sink_after(stage + 1, out));
   };

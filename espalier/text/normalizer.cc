@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/byte_level.h"
 #include "espalier/text/pipeline_json.h"
 #include "espalier/text/unicode.h"

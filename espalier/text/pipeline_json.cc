@@ -1,6 +1,6 @@
 #include "espalier/text/pipeline_json.h"
 
-#include "espalier/text/unicode.h"
+#include "espalier/base/utf8.h"
 
 namespace espalier::text {
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/byte_level.h"
 #include "espalier/text/pipeline_json.h"
 #include "espalier/text/split_behavior.h"

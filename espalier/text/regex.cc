@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/regex_dialect.h"
 #include "espalier/text/unicode.h"
 

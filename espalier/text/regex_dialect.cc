@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/regex_classes.h"
-#include "espalier/text/unicode.h"
 
 namespace espalier::text {
 namespace {

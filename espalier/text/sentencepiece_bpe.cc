@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "espalier/text/unicode.h"
+#include "espalier/base/utf8.h"
 
 namespace espalier::text {
 namespace {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <variant>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/added_tokens.h"
 #include "espalier/text/bpe.h"
 #include "espalier/text/normalizer.h"
 #include "espalier/text/post_processor.h"
 #include "espalier/text/pretokenizer.h"
 #include "espalier/text/sentencepiece_bpe.h"
-#include "espalier/text/unicode.h"
 
 namespace espalier::text {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "espalier/base/check.h"
+#include "espalier/base/utf8.h"
 #include "espalier/text/unicode.h"
 
 namespace espalier::text {

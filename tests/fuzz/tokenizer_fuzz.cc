@@ -5,19 +5,18 @@
 
 #include "espalier/base/check.h"
 #include "espalier/base/json.h"
+#include "espalier/base/utf8.h"
 #include "espalier/formats/tokenizer_json.h"
 #include "espalier/text/detokenizer.h"
 #include "espalier/text/tokenizer.h"
-#include "espalier/text/unicode.h"
 
 namespace espalier {
 namespace {
 
 void exercise(const text::Tokenizer& tokenizer, std::string_view input) {
   for (const bool parses_special : {true, false}) {
-    const auto ids =
-        tokenizer.encode(text::replace_invalid_utf8(input),
-                         {.add_special_tokens = true, .parse_special = parses_special});
+    const auto ids = tokenizer.encode(
+        replace_invalid_utf8(input), {.add_special_tokens = true, .parse_special = parses_special});
     if (!ids.ok()) continue;
     text::Detokenizer detokenizer(tokenizer, parses_special);
     std::string streamed;
@@ -26,7 +25,7 @@ void exercise(const text::Tokenizer& tokenizer, std::string_view input) {
       streamed += detokenizer.push(id);
     }
     streamed += detokenizer.finish();
-    CHECK(!text::invalid_utf8_at(streamed).has_value());
+    CHECK(!invalid_utf8_at(streamed).has_value());
     CHECK(streamed == tokenizer.decode(*ids, parses_special));
   }
 }

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "espalier/text/unicode.h"
+#include "espalier/base/utf8.h"
 #include "tests/text/golden_tokenizers.h"
 
 namespace espalier::text {

@@ -2,33 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "espalier/base/utf8.h"
 #include "espalier/text/unicode_normalize.h"
 
 namespace espalier::text {
 namespace {
-
-TEST(Unicode, ReplacesEveryMaximalIllFormedPartByOneCharacter) {
-  const std::string bad(kReplacementCharacter);
-  EXPECT_EQ(replace_invalid_utf8("a\xC3\xA9z"), "a\u00e9z");
-  EXPECT_EQ(replace_invalid_utf8("\xF0\x90\x80"
-                                 "a"),
-            bad + "a");                                              // cut off after three bytes
-  EXPECT_EQ(replace_invalid_utf8("\xC0\x80"), bad + bad);            // overlong
-  EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80"), bad + bad + bad);  // surrogate
-  EXPECT_EQ(replace_invalid_utf8("\xF4\x90\x80\x80"), bad + bad + bad + bad);
-  EXPECT_EQ(replace_invalid_utf8("\xE2\x82"), bad);
-}
-
-TEST(Unicode, ReadsBackEveryCharacterThatItWrites) {
-  for (char32_t c = 0; c < 0x110000; ++c) {
-    if (c >= 0xD800 && c < 0xE000) continue;
-    std::string text;
-    append_utf8(text, c);
-    ASSERT_FALSE(invalid_utf8_at(text));
-    ASSERT_EQ(character_at(text, 0).code_point, c);
-    ASSERT_EQ(character_before("a" + text, text.size() + 1).code_point, c);
-  }
-}
 
 TEST(Unicode, StandInsHaveTheSameSizeAndStandForThemselves) {
   for (char32_t c = 0; c < 0x110000; ++c) {

@@ -134,9 +134,9 @@ class BraceFormatter {
     const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
     bool has_fill = false;
     if (!text.empty()) {
-      const size_t fill = decode_at(text, 0).length;
+      const size_t fill = decode_at(text, 0).size;
       if (text.size() > fill && is_align(text[fill])) {
-        spec.fill = decode_at(text, 0).value;
+        spec.fill = decode_at(text, 0).code_point;
         text.remove_prefix(fill);
         has_fill = true;
       }

@@ -36,18 +36,18 @@ Text title_words(const Text& text) {
   Text word;
   const auto finish_word = [&] {
     if (word.empty()) return;
-    const size_t first = decode_at(word.bytes(), 0).length;
+    const size_t first = decode_at(word.bytes(), 0).size;
     result.append(change_case(word.substr(0, first), Case::kUpper));
     result.append(change_case(word.substr(first, word.size()), Case::kLower));
     word = Text();
   };
   const std::string& bytes = text.bytes();
   for (size_t i = 0; i < bytes.size();) {
-    const CodePoint c = decode_at(bytes, i);
-    const Text character = text.substr(i, i + c.length);
-    if (begins_word(c.value)) finish_word();
-    (begins_word(c.value) ? result : word).append(character);
-    i += c.length;
+    const Character c = decode_at(bytes, i);
+    const Text character = text.substr(i, i + c.size);
+    if (begins_word(c.code_point)) finish_word();
+    (begins_word(c.code_point) ? result : word).append(character);
+    i += c.size;
   }
   finish_word();
   return result;
@@ -234,11 +234,11 @@ Result<Value> wordcount(Machine& machine, const Value& value, const Bound&) {
   int64_t words = 0;
   bool in_word = false;
   for (size_t i = 0; i < bytes.size();) {
-    const CodePoint c = decode_at(bytes, i);
-    const bool is_word = c.value == '_' || is_alphanumeric(c.value);
+    const Character c = decode_at(bytes, i);
+    const bool is_word = c.code_point == '_' || is_alphanumeric(c.code_point);
     words += is_word && !in_word ? 1 : 0;
     in_word = is_word;
-    i += c.length;
+    i += c.size;
   }
   return Value::integer(words);
 }

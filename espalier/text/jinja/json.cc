@@ -126,9 +126,9 @@ class JsonWriter {
     RETURN_IF_ERROR(budget_.check_size(out_.size() + text.size()));
     out_ += '"';
     for (size_t i = 0; i < text.size();) {
-      const CodePoint c = decode_at(text, i);
-      write_character(c.value, text.substr(i, c.length));
-      i += c.length;
+      const Character c = decode_at(text, i);
+      write_character(c.code_point, text.substr(i, c.size));
+      i += c.size;
     }
     out_ += '"';
     return Ok{};

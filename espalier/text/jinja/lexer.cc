@@ -40,9 +40,9 @@ class Lexer {
 
   void skip_spaces() {
     while (position_ < source_.size()) {
-      const CodePoint c = decode_at(source_, position_);
-      if (!is_space(c.value)) return;
-      position_ += c.length;
+      const Character c = decode_at(source_, position_);
+      if (!is_space(c.code_point)) return;
+      position_ += c.size;
     }
   }
 
@@ -77,9 +77,9 @@ class Lexer {
   static size_t trailing_space_bytes(std::string_view text) {
     size_t trailing = 0;
     for (size_t i = 0; i < text.size();) {
-      const CodePoint c = decode_at(text, i);
-      trailing = is_space(c.value) ? trailing + c.length : 0;
-      i += c.length;
+      const Character c = decode_at(text, i);
+      trailing = is_space(c.code_point) ? trailing + c.size : 0;
+      i += c.size;
     }
     return trailing;
   }
@@ -190,14 +190,14 @@ class Lexer {
   }
 
   Status lex_token() {
-    const CodePoint c = decode_at(source_, position_);
-    if (is_space(c.value)) {
-      position_ += c.length;
+    const Character c = decode_at(source_, position_);
+    if (is_space(c.code_point)) {
+      position_ += c.size;
       return Ok{};
     }
-    if (c.value >= '0' && c.value <= '9') return lex_number();
-    if (c.value == '\'' || c.value == '"') return lex_string();
-    if (c.value == '_' || is_alphanumeric(c.value)) return lex_name();
+    if (c.code_point >= '0' && c.code_point <= '9') return lex_number();
+    if (c.code_point == '\'' || c.code_point == '"') return lex_string();
+    if (c.code_point == '_' || is_alphanumeric(c.code_point)) return lex_name();
     return lex_operator();
   }
 
@@ -229,11 +229,11 @@ class Lexer {
   Status lex_name() {
     const size_t begin = position_;
     while (position_ < source_.size()) {
-      const CodePoint c = decode_at(source_, position_);
-      if (c.value != '_' && !is_alphanumeric(c.value)) break;
-      position_ += c.length;
+      const Character c = decode_at(source_, position_);
+      if (c.code_point != '_' && !is_alphanumeric(c.code_point)) break;
+      position_ += c.size;
     }
-    if (is_numeric(decode_at(source_, begin).value)) {
+    if (is_numeric(decode_at(source_, begin).code_point)) {
       return fail(begin, "a name begins with a digit", "a letter or '_'",
                   std::string(source_.substr(begin, position_ - begin)));
     }
@@ -245,7 +245,7 @@ class Lexer {
     const auto found = std::find_if(std::begin(kOperators), std::end(kOperators),
                                     [&](std::string_view text) { return starts_with(text); });
     if (found == std::end(kOperators)) {
-      const size_t length = decode_at(source_, position_).length;
+      const size_t length = decode_at(source_, position_).size;
       return fail(position_, "an unknown character in a tag", "an operator, a name or a literal",
                   fmt::format("'{}'", source_.substr(position_, length)));
     }

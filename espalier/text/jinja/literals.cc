@@ -112,15 +112,15 @@ class Unescaper {
   // jinja2 turns other than ASCII characters into escapes first, so behind a backslash their
   // spelling shows.
   void spell_out() {
-    const CodePoint c = decode_at(source_, position_);
-    const auto code = static_cast<uint32_t>(c.value);
+    const Character c = decode_at(source_, position_);
+    const auto code = static_cast<uint32_t>(c.code_point);
     if (code < 0x100)
       out_ += fmt::format("x{:02x}", code);
     else if (code < 0x10000)
       out_ += fmt::format("u{:04x}", code);
     else
       out_ += fmt::format("U{:08x}", code);
-    position_ += c.length;
+    position_ += c.size;
   }
 
   Status octal() {

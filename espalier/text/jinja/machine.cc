@@ -194,7 +194,7 @@ Result<Values> Machine::iterate(const Value& iterable) {
       const Text& text = iterable.text();
       RETURN_IF_ERROR(budget.spend(text.size(), Budget::kStepBytes));
       for (size_t i = 0; i < text.size();) {
-        const size_t end = i + decode_at(text.bytes(), i).length;
+        const size_t end = i + decode_at(text.bytes(), i).size;
         items.push_back(Value::string(text.substr(i, end)));
         i = end;
       }

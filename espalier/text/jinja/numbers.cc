@@ -13,13 +13,13 @@ namespace espalier::text::jinja {
 namespace {
 
 std::string_view strip_spaces(std::string_view text) {
-  while (!text.empty() && is_space(decode_at(text, 0).value)) {
-    text.remove_prefix(decode_at(text, 0).length);
+  while (!text.empty() && is_space(decode_at(text, 0).code_point)) {
+    text.remove_prefix(decode_at(text, 0).size);
   }
   while (!text.empty()) {
     size_t last = text.size() - 1;
     while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
-    if (!is_space(decode_at(text, last).value)) break;
+    if (!is_space(decode_at(text, last).code_point)) break;
     text.remove_suffix(text.size() - last);
   }
   return text;

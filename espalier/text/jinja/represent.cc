@@ -109,16 +109,16 @@ class Writer {
     const char quote = has_single && text.find('"') == std::string_view::npos ? '"' : '\'';
     out_ += quote;
     for (size_t i = 0; i < text.size();) {
-      const CodePoint c = decode_at(text, i);
-      if (c.value == static_cast<char32_t>(quote) || c.value == '\\') {
+      const Character c = decode_at(text, i);
+      if (c.code_point == static_cast<char32_t>(quote) || c.code_point == '\\') {
         out_ += '\\';
-        out_ += static_cast<char>(c.value);
-      } else if (is_printable(c.value)) {
-        out_ += text.substr(i, c.length);
+        out_ += static_cast<char>(c.code_point);
+      } else if (is_printable(c.code_point)) {
+        out_ += text.substr(i, c.size);
       } else {
-        write_escape(c.value);
+        write_escape(c.code_point);
       }
-      i += c.length;
+      i += c.size;
     }
     out_ += quote;
   }

@@ -56,7 +56,7 @@ Text slice_text(const Text& text, const SliceBounds& bounds) {
     return text.substr(begin, begin + byte_offset(rest, static_cast<size_t>(bounds.count)));
   }
   std::vector<size_t> offsets;
-  for (size_t i = 0; i < bytes.size(); i += decode_at(bytes, i).length) offsets.push_back(i);
+  for (size_t i = 0; i < bytes.size(); i += decode_at(bytes, i).size) offsets.push_back(i);
   offsets.push_back(bytes.size());
   Text result;
   for (int64_t i = 0; i < bounds.count; ++i) {

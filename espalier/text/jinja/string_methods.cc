@@ -245,9 +245,9 @@ template <bool (*is_class)(char32_t)>
 Result<Value> all_are(Machine&, const Value& self, const Bound&) {
   const std::string& bytes = self.text().bytes();
   for (size_t i = 0; i < bytes.size();) {
-    const CodePoint c = decode_at(bytes, i);
-    if (!is_class(c.value)) return Value::boolean(false);
-    i += c.length;
+    const Character c = decode_at(bytes, i);
+    if (!is_class(c.code_point)) return Value::boolean(false);
+    i += c.size;
   }
   return Value::boolean(!bytes.empty());
 }
@@ -264,9 +264,9 @@ Result<Value> isidentifier(Machine&, const Value& self, const Bound&) {
   const std::string& bytes = self.text().bytes();
   bool valid = !bytes.empty();
   for (size_t i = 0; i < bytes.size() && valid;) {
-    const CodePoint c = decode_at(bytes, i);
-    valid = c.value == '_' || is_alpha(c.value) || (i > 0 && is_decimal(c.value));
-    i += c.length;
+    const Character c = decode_at(bytes, i);
+    valid = c.code_point == '_' || is_alpha(c.code_point) || (i > 0 && is_decimal(c.code_point));
+    i += c.size;
   }
   return Value::boolean(valid);
 }
@@ -281,12 +281,12 @@ Result<Value> istitle(Machine&, const Value& self, const Bound&) {
   bool any = false;
   bool previous_cased = false;
   for (size_t i = 0; i < bytes.size();) {
-    const CodePoint c = decode_at(bytes, i);
-    const bool starts = is_upper(c.value) || is_title(c.value);
-    if (starts == previous_cased && is_cased(c.value)) return Value::boolean(false);
-    previous_cased = is_cased(c.value);
+    const Character c = decode_at(bytes, i);
+    const bool starts = is_upper(c.code_point) || is_title(c.code_point);
+    if (starts == previous_cased && is_cased(c.code_point)) return Value::boolean(false);
+    previous_cased = is_cased(c.code_point);
     any |= previous_cased;
-    i += c.length;
+    i += c.size;
   }
   return Value::boolean(any);
 }

@@ -10,9 +10,9 @@ template <typename Visit>
 void for_each_character(const Text& text, Visit visit) {
   text.for_each_run([&](std::string_view run, bool from_user) {
     for (size_t i = 0; i < run.size();) {
-      const CodePoint c = decode_at(run, i);
-      visit(c.value, run.substr(i, c.length), from_user);
-      i += c.length;
+      const Character c = decode_at(run, i);
+      visit(c.code_point, run.substr(i, c.size), from_user);
+      i += c.size;
     }
   });
 }
@@ -69,9 +69,9 @@ Text recase(const Text& text, Choose choose) {
 // Where white space ends (`of_space`) or begins, from `offset` on.
 size_t skip(std::string_view bytes, size_t offset, bool of_space) {
   while (offset < bytes.size()) {
-    const CodePoint c = decode_at(bytes, offset);
-    if (is_space(c.value) != of_space) break;
-    offset += c.length;
+    const Character c = decode_at(bytes, offset);
+    if (is_space(c.code_point) != of_space) break;
+    offset += c.size;
   }
   return offset;
 }
@@ -82,7 +82,7 @@ size_t skip_back(std::string_view bytes, size_t offset, bool of_space) {
   while (offset > 0) {
     size_t begin = offset - 1;
     while (begin > 0 && (static_cast<unsigned char>(bytes[begin]) & 0xC0) == 0x80) --begin;
-    if (is_space(decode_at(bytes, begin).value) != of_space) break;
+    if (is_space(decode_at(bytes, begin).code_point) != of_space) break;
     offset = begin;
   }
   return offset;
@@ -124,10 +124,10 @@ Text swap_case(const Text& text) {
 Text strip(const Text& text, std::optional<std::string_view> chars, bool left, bool right) {
   const std::string& bytes = text.bytes();
   const auto goes = [&](size_t begin, size_t length) {
-    if (!chars.has_value()) return is_space(decode_at(bytes, begin).value);
+    if (!chars.has_value()) return is_space(decode_at(bytes, begin).code_point);
     const std::string_view character = std::string_view(bytes).substr(begin, length);
     for (size_t i = 0; i < chars->size();) {
-      const size_t size = decode_at(*chars, i).length;
+      const size_t size = decode_at(*chars, i).size;
       if (chars->substr(i, size) == character) return true;
       i += size;
     }
@@ -136,7 +136,7 @@ Text strip(const Text& text, std::optional<std::string_view> chars, bool left, b
   size_t begin = 0;
   size_t end = bytes.size();
   while (left && begin < end) {
-    const size_t length = decode_at(bytes, begin).length;
+    const size_t length = decode_at(bytes, begin).size;
     if (!goes(begin, length)) break;
     begin += length;
   }
@@ -217,10 +217,10 @@ Result<std::vector<Text>> split_lines(Budget& budget, const Text& text, bool kee
   std::vector<Text> lines;
   size_t begin = 0;
   for (size_t i = 0; i < bytes.size();) {
-    const CodePoint c = decode_at(bytes, i);
-    size_t after = i + c.length;
-    if (is_line_break(c.value)) {
-      if (c.value == '\r' && after < bytes.size() && bytes[after] == '\n') ++after;
+    const Character c = decode_at(bytes, i);
+    size_t after = i + c.size;
+    if (is_line_break(c.code_point)) {
+      if (c.code_point == '\r' && after < bytes.size() && bytes[after] == '\n') ++after;
       RETURN_IF_ERROR(budget.spend(Budget::kStepBytes));
       lines.push_back(text.substr(begin, keep_ends ? after : i));
       begin = after;
@@ -250,7 +250,7 @@ Result<Text> replace(Budget& budget, const Text& text, const Text& from, const T
     search = begin;
     if (!from.empty()) continue;
     if (found == bytes.size()) break;
-    search = found + decode_at(bytes, found).length;
+    search = found + decode_at(bytes, found).size;
   }
   result.append(text.substr(begin, bytes.size()));
   return result;

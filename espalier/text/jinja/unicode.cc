@@ -40,13 +40,10 @@ void append_folded(std::string& out, char32_t c) {
 
 }  // namespace
 
-CodePoint decode_at(std::string_view text, size_t offset) {
-  utf8proc_int32_t value = 0;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
-  const auto available = static_cast<utf8proc_ssize_t>(std::min<size_t>(text.size() - offset, 4));
-  const auto length = utf8proc_iterate(bytes, available, &value);
-  if (length <= 0) return {kReplacement, 1};
-  return {static_cast<char32_t>(value), static_cast<size_t>(length)};
+Character decode_at(std::string_view text, size_t offset) {
+  const bool whole =
+      first_utf8_sequence(text.substr(offset)).kind == Utf8Sequence::Kind::kCharacter;
+  return whole ? character_at(text, offset) : Character{kReplacement, 1};
 }
 
 bool is_character(int64_t code) {
@@ -55,14 +52,14 @@ bool is_character(int64_t code) {
 
 size_t code_point_count(std::string_view text) {
   size_t count = 0;
-  for (size_t i = 0; i < text.size(); i += decode_at(text, i).length) ++count;
+  for (size_t i = 0; i < text.size(); i += decode_at(text, i).size) ++count;
   return count;
 }
 
 size_t byte_offset(std::string_view text, size_t code_point_index) {
   size_t offset = 0;
   for (; code_point_index > 0 && offset < text.size(); --code_point_index) {
-    offset += decode_at(text, offset).length;
+    offset += decode_at(text, offset).size;
   }
   return offset;
 }
@@ -120,12 +117,12 @@ bool is_printable(char32_t c) {
 bool is_in_case(std::string_view text, bool (*is_wanted)(char32_t)) {
   bool any = false;
   for (size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_at(text, i);
-    if (is_cased(c.value)) {
-      if (!is_wanted(c.value)) return false;
+    const Character c = decode_at(text, i);
+    if (is_cased(c.code_point)) {
+      if (!is_wanted(c.code_point)) return false;
       any = true;
     }
-    i += c.length;
+    i += c.size;
   }
   return any;
 }

@@ -8,16 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "espalier/text/unicode.h"
+#include "espalier/base/utf8.h"
 
 namespace espalier::text::jinja {
 
-struct CodePoint {
-  char32_t value;
-  size_t length;  // bytes it takes, at least 1
-};
-
-CodePoint decode_at(std::string_view text, size_t offset);  // offset < text.size()
+Character decode_at(std::string_view text, size_t offset);  // offset < text.size()
 bool is_character(int64_t code);                            // a code point that UTF-8 can hold
 
 size_t code_point_count(std::string_view text);

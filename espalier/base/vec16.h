@@ -11,6 +11,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "espalier/base/dtype.h"
@@ -45,6 +46,30 @@ struct VecN {
   }
   static VecN load_bfloat16(const uint16_t* p) {
     return make([&](int i) { return std::bit_cast<float>(static_cast<uint32_t>(p[i]) << 16); });
+  }
+  static VecN broadcast_integer(int32_t x) { return broadcast(static_cast<float>(x)); }
+  // Nearest fp32 of integers[lane] - less; wraps like int32.
+  static VecN from_integers(const int32_t* integers, int32_t less) {
+    return make([&](int i) {
+      return static_cast<float>(
+          static_cast<int32_t>(static_cast<uint32_t>(integers[i]) - static_cast<uint32_t>(less)));
+    });
+  }
+  // The same of 256 * high + low - less.
+  static VecN from_planes(const int32_t* high, const int32_t* low, int32_t less) {
+    return make([&](int i) {
+      const uint32_t sum = static_cast<uint32_t>(high[i]) * 256 + static_cast<uint32_t>(low[i]);
+      return static_cast<float>(static_cast<int32_t>(sum - static_cast<uint32_t>(less)));
+    });
+  }
+  // Lines of 64 bytes to two lines each: the low nibbles, then the high ones.
+  static void unpack_nibbles(const std::byte* packed, int64_t byte_count, std::byte* bytes) {
+    for (int64_t at = 0; at < byte_count; at += 64, bytes += 128) {
+      for (int64_t i = 0; i < 64; ++i) {
+        bytes[i] = packed[at + i] & std::byte{0xf};
+        bytes[64 + i] = packed[at + i] >> 4;
+      }
+    }
   }
   void store(float* p) const { store_partial(p, N); }
   void store_partial(float* p, int64_t count) const {

@@ -15,6 +15,7 @@
 
 #include "espalier/base/dequantize.h"
 #include "espalier/units/cpu/kernels.h"
+#include "tests/units/emulated_tiles.h"
 
 namespace espalier::units::cpu {
 namespace {
@@ -112,7 +113,7 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b,
 }
 
 std::vector<const KernelSet*> supported_sets() {
-  std::vector<const KernelSet*> sets;
+  std::vector<const KernelSet*> sets = {&kEmulatedTileKernels};
   for (const KernelSet* set : all_kernel_sets()) {
     if (set->supported()) sets.push_back(set);
   }
@@ -255,8 +256,9 @@ TEST(Linear, PortableKernelsComputeTheDefinitionExactly) {
 
 TEST(Linear, EverySetEqualsThePortableOneBitForBit) {
   std::mt19937_64 random(2);
-  const std::vector<int64_t> row_counts = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 31, 64};
-  for (int round = 0; round < 14; ++round) {
+  const std::vector<int64_t> row_counts = {1,  2,  3,  4,  5,  6,  7,   8,  11,
+                                           12, 13, 17, 31, 64, 65, 130, 200};
+  for (int round = 0; round < 17; ++round) {
     const auto outputs = static_cast<int64_t>(1 + random() % 70);
     const auto columns = static_cast<int64_t>(1 + random() % (round % 2 == 0 ? 130 : 1300));
     const int64_t rows = row_counts[static_cast<size_t>(round)];

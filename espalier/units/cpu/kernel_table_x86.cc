@@ -1,5 +1,10 @@
 #include <array>
 
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "espalier/units/cpu/kernels.h"
 
 namespace espalier::units::cpu {
@@ -15,9 +20,26 @@ bool cpu_has_avx512vnni() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
 }
 
+// Tile registers are large, so Linux gives them only to a process that asks (arch_prctl(2)).
+bool cpu_has_amx() {
+#ifdef __linux__
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  static const bool kAllowed = [] {
+    unsigned a = 7, b = 0, c = 0, d = 0;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;
+    return (d & kAmxTile) != 0 && (d & kAmxInt8) != 0 &&
+           ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return kAllowed && cpu_has_avx512vnni();
+#else
+  return false;
+#endif
+}
+
 std::span<const KernelSet* const> all_kernel_sets() {
-  static constexpr std::array<const KernelSet*, 3> kSets = {&kAvx512VnniKernels, &kAvx2Kernels,
-                                                            &kPortableKernels};
+  static constexpr std::array<const KernelSet*, 4> kSets = {&kAmxKernels, &kAvx512VnniKernels,
+                                                            &kAvx2Kernels, &kPortableKernels};
   return kSets;
 }
 

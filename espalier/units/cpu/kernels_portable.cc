@@ -58,10 +58,10 @@ Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const Acti
   for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
     const int64_t last = std::min(first + kBlockElements, weights.padded_columns);
     int32_t sums[kPanelOutputs] = {};
-    for (int64_t k = first; k < last; k += kColumnAlignment) {
-      int32_t q[kColumnAlignment * kPanelOutputs];
-      unpack_steps(u + k * kPanelOutputs, kColumnAlignment, 128, q);
-      add_dot_products(q, a + k, kColumnAlignment, sums);
+    for (int64_t k = first; k < last; k += kStepElements) {
+      int32_t q[kStepElements * kPanelOutputs];
+      unpack_steps(u + k * kPanelOutputs, kStepElements, 128, q);
+      add_dot_products(q, a + k, kStepElements, sums);
     }
     y = fma(to_float(sums), Vec16::broadcast(row.scales[first / kBlockElements]), y);
   }

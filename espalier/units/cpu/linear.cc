@@ -81,17 +81,21 @@ Result<Activations> Activations::create(int64_t max_rows, int64_t columns, int p
   layout.columns = columns;
   layout.padded_columns = round_up(columns, kColumnAlignment);
   layout.planes = planes;
-  // Two bytes an element serve int16 and two planes alike.
-  const int64_t value_bytes = (planes == 0 ? 4 : 2) * round_up(layout.padded_columns, kLineBytes);
   const int64_t blocks = (columns + kBlockElements - 1) / kBlockElements;
-  layout.scales_at = value_bytes;
+  const int64_t numbers = 2 * blocks + layout.padded_columns / 32 + layout.padded_columns / 16;
+  const int64_t numbers_bytes = numbers * int64_t{sizeof(int32_t)};
+  // Values of two bytes serve int16 and two planes alike. An odd number of lines, so that the same
+  // k of several rows falls into different cache sets.
+  const int64_t value_bytes = planes == 0 ? 2 * columns : layout.padded_columns;
+  layout.plane_bytes =
+      (round_up(value_bytes + numbers_bytes, kLineBytes) / kLineBytes | 1) * kLineBytes;
+  layout.record_bytes = 2 * layout.plane_bytes;
+  layout.scales_at = layout.record_bytes - numbers_bytes;
   layout.block_sums_at = layout.scales_at + blocks * int64_t{sizeof(float)};
   layout.sums32_at = layout.block_sums_at + blocks * int64_t{sizeof(int32_t)};
   layout.sums16_at = layout.sums32_at + layout.padded_columns / 32 * int64_t{sizeof(int32_t)};
-  const int64_t end = layout.sums16_at + layout.padded_columns / 16 * int64_t{sizeof(int32_t)};
-  // An odd number of lines, so that the same k of several rows falls into different cache sets.
-  layout.record_bytes = (round_up(end, kLineBytes) / kLineBytes | 1) * kLineBytes;
-  ASSIGN_OR_RETURN(result.storage_, AlignedBytes::allocate(max_rows * layout.record_bytes));
+  const int64_t records = round_up(max_rows, kTileRows);  // tiles read whole, whoever wrote them
+  ASSIGN_OR_RETURN(result.storage_, AlignedBytes::allocate(records * layout.record_bytes));
   layout.records = result.storage_.data();
   return result;
 }

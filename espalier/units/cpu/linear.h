@@ -1,14 +1,13 @@
 // PackedLinear and Activations: the two operands of every matrix product of the cpu unit.
 //
-// Arithmetic (design §11.1). K is divided into blocks of 512 (the last one may be shorter). Per row
+// Arithmetic (docs/numerics.md). K is divided into blocks of 512 (the last one may be shorter). Per row
 // and block, activations become integers: s = absmax / 32639 (two planes) or absmax / 127 (one
 // plane), a = round_half_even(x / s). Integer dot products are exact (they fit int32) and rounded
 // to fp32 once; y starts at 0:
 //   int8 per channel:  blocks in K order: y = fma(float(sum q a), s, y); at the end y = y * w_scale
-//   groups (GGUF):     per block acc = 0; groups in K order: acc = fma(scale_g, float(sum q a),
-//   acc), then
-//                      acc = fma(offset_g, float(sum a), acc) where the encoding has offsets; y =
-//                      fma(acc, s, y)
+//   groups (GGUF):     per block acc = 0; groups in K order: acc = fma(scale_g, float(sum q a), acc),
+//                      then acc = fma(offset_g, float(sum a), acc) where the encoding has offsets;
+//                      y = fma(acc, s, y)
 //   float (keep):      per block acc = 0; acc = fma(w, x, acc) in K order; y = y + acc
 // A block whose absmax is below 2^-100 counts as zeros. A block that holds an infinity or a NaN has
 // s = NaN and a = 0: every output of that row is NaN, no other row notices.
@@ -30,9 +29,6 @@
 namespace espalier::units::cpu {
 
 enum class LinearArithmetic : uint8_t { kInt8Channel, kGroups, kFloat };
-
-// Elements of one K-block; the last block of a row may be shorter.
-inline constexpr int64_t k_block_elements(int64_t /*columns*/) { return kBlockElements; }
 
 // Zeroed bytes, aligned to cache lines (to huge pages where there is enough to fill one).
 class AlignedBytes {

@@ -3,17 +3,20 @@
 // ISA flags that no inline function of the rest of the program may be compiled with. Whoever hands
 // a layout out owns the memory.
 //
-// Weights lie in panels of 16 outputs, each in the order in which every kernel consumes it:
-//   kInt8Channel  [k/4][16 outputs][4 k] u8 = q + 128, then 16 fp32 scales
-//   kNibbles32    groups of 32 k: 4 lines [16 outputs][4 k], low nibbles are step 2i, high nibbles
-//   step 2i + 1
-//                 (a step is 4 k); then 16 scales, then 16 offsets where the encoding has them
-//   kBytes32/16   groups of 32 or 16 k: [k/4][16 outputs][4 k] u8 = q + 128, scales, offsets
+// Weights lie in panels of 16 outputs, each in the order in which every kernel consumes it. A step
+// is 4 k of 16 outputs, [16 outputs][4 k]: a register of vpdpbusd, a row of a matrix tile.
+//   kInt8Channel  [k/4] steps of u8 = q + 128, then 16 fp32 scales
+//   kNibbles32    groups of 32 k: 4 lines, line i holds step 2i in its low and step 2i + 1 in its
+//                 high nibbles; then 16 scales, then 16 offsets where the encoding has them
+//   kBytes32/16   groups of 32 or 16 k: steps of u8 = q + 128, scales, offsets
 //   kFloat*       [k][16 outputs]
-// Unsigned bytes serve vpdpbusd; the others undo the zero point with the sums of the activations.
+// Bytes are unsigned because vpdpbusd wants them so; the zero point is undone with the sums of the
+// activations.
 //
-// Activations lie in one record a row: the integers, then per K-block scale and sum, then the sums
-// of 32 and of 16.
+// Activations lie in one record a row: the values first, and at its end scale and sum of each
+// K-block, then the sums of 32 and of 16. How the values lie is the affair of the kernel set that
+// writes and reads them: fp32, int16, or int8 planes at the start of each half of the record, so
+// that the planes of all rows are rows of one matrix of stride `plane_bytes`.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +27,9 @@ namespace espalier::units::cpu {
 inline constexpr int64_t kPanelOutputs = 16;
 inline constexpr int64_t kStepElements = 4;  // k of one vpdpbusd lane
 inline constexpr int64_t kColumnAlignment =
-    32;  // K is padded to it with zeros: whole groups, whole unrolled loops
+    64;  // K is padded to it with zeros: whole lines, whole tiles
+
+inline constexpr int64_t kTileRows = 16;  // of activations, the height of a matrix tile
 
 // A K-block: 512 * 127 * 32639 < 2^31, so the integer dot product of a block fits int32 and is
 // rounded to fp32 by one conversion. Longer blocks would need 64-bit sums and hold fewer scales for
@@ -46,7 +51,7 @@ struct LinearLayout {
   int64_t panel_bytes;
   int64_t rows;            // outputs
   int64_t columns;         // K
-  int64_t padded_columns;  // K rounded up to kColumnAlignment (not for floats)
+  int64_t padded_columns;  // int8 per channel: K rounded up to kColumnAlignment; groups: K
   WeightForm form;
   bool has_offsets;  // groups only
   bool wide_scales;  // groups only: scales and offsets are fp32, not fp16
@@ -55,13 +60,14 @@ struct LinearLayout {
 struct ActivationLayout {
   std::byte* records;  // [max_rows][record_bytes]; a record starts with the values
   int64_t record_bytes;
+  int64_t plane_bytes;  // half a record: from one int8 plane of a row to the other
   int64_t columns;
-  int64_t padded_columns;
-  int64_t scales_at;      // offsets in the record: fp32 [blocks]
-  int64_t block_sums_at;  // int32 [blocks]
-  int64_t sums32_at;      // int32 [padded_columns / 32]
-  int64_t sums16_at;      // int32 [padded_columns / 16]
-  int planes;             // 2: 16-bit values, 1: 8-bit, 0: fp32 for float weights
+  int64_t padded_columns;  // K rounded up to kColumnAlignment
+  int64_t scales_at;       // offsets in the record: fp32 [blocks]
+  int64_t block_sums_at;   // int32 [blocks]
+  int64_t sums32_at;       // int32 [padded_columns / 32]
+  int64_t sums16_at;       // int32 [padded_columns / 16]
+  int planes;              // 2: 16-bit values, 1: 8-bit, 0: fp32 for float weights
 };
 
 }  // namespace espalier::units::cpu

@@ -160,8 +160,7 @@ Status pack_groups(const TensorView& tensor, int64_t first_row, const LinearLayo
 }
 
 // Bytes that no weight fills (columns and outputs of the padding) must mean 0. Group forms are 0 by
-// their zero scale, and have no padded columns, since their blocks are multiples of
-// kColumnAlignment.
+// their zero scale, and have no padded columns.
 void pack_int8_row(std::span<const float> values, float absmax, int64_t output,
                    const LinearLayout& layout, std::byte* panels) {
   const float scale = absmax / 127.0f;
@@ -226,6 +225,7 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, boo
   layout.padded_columns =
       (layout.columns + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
   if (const GroupRow* row = group_row(tensor.encoding); row != nullptr) {
+    layout.padded_columns = layout.columns;
     layout.form = row->form;
     layout.has_offsets = row->has_offsets;
     layout.wide_scales = row->wide_scales;

@@ -17,22 +17,17 @@ struct StoreInt16 {
   }
 };
 
-// int8 planes, 32 k of each in turn: one line holds both planes of 32 k, so that a kernel reaches
-// them from one pointer. With two planes value = 256 * high + low, high first; with one, the value
-// itself.
+// int8 planes, each in its half of the record. With two planes value = 256 * high + low, high first;
+// with one, the value itself.
 struct StorePlanes {
   static void store(std::byte* values, const ActivationLayout& layout, int64_t first, int64_t count,
                     const int32_t* integers) {
-    constexpr int64_t kChunk = kColumnAlignment;
-    auto* out = reinterpret_cast<int8_t*>(values) + first * layout.planes;
-    for (int64_t at = 0; at < count; at += kChunk, integers += kChunk) {
-      if (layout.planes == 2) {
-        for (int64_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>((integers[i] + 128) >> 8);
-        out += kChunk;
-      }
-      for (int64_t i = 0; i < kChunk; ++i) out[i] = static_cast<int8_t>(integers[i] & 0xff);
-      out += kChunk;
+    auto* out = reinterpret_cast<int8_t*>(values) + first;
+    if (layout.planes == 2) {
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>((integers[i] + 128) >> 8);
+      out += layout.plane_bytes;
     }
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int8_t>(integers[i] & 0xff);
   }
 };
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "espalier/units/cpu/linear_operands.h"
+#include "espalier/units/cpu/unrolled.h"
 #include "espalier/units/cpu/vec16_avx512.h"
 
 namespace espalier::units::cpu {
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t kStepBytes = kPanelOutputs * kStepElements;  // one register
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kChunkElements = kColumnAlignment;  // of the planes, see StorePlanes
+constexpr int64_t kChunkElements = 32;  // k between two prefetches
 
 template <int kRowsOf, int kPlanesOf>
 struct TileShape {
@@ -26,20 +27,8 @@ struct TileShape {
   static constexpr int kPlanes = kPlanesOf;
   static constexpr int kPanels = kRows == 1 ? 1 : 2;
   static constexpr int kSplit = kRows == 1 ? 2 : 1;  // sums of even and odd steps apart
-  static constexpr int64_t kChunkBytes = kChunkElements * kPlanes;
+  static constexpr int kPlaneRows = kRows * kPlanes;
 };
-
-// function(0), ..., function(kCount - 1) with constants as arguments, inlined: g++ keeps an array
-// in registers only where its indices are constants early; unrolling a loop comes too late and
-// leaves a store for every sum.
-template <int kCount, int kFirst = 0, class Function>
-[[gnu::always_inline]] inline void unrolled(const Function& function) {
-  if constexpr (kFirst < kCount) {
-    function(std::integral_constant<int, kFirst>());
-    unrolled<kCount, kFirst + 1>(function);
-  }
-}
-#define ESPALIER_INLINE __attribute__((always_inline))
 
 // Integer sums of a tile: [split][plane][row][panel].
 template <class Shape>
@@ -63,30 +52,47 @@ struct Prefetch {
   }
 };
 
+// The int8 rows of a tile, in the order (row, plane). A pointer for every third of them: x86 reaches
+// the others at once and twice the stride, and a pointer for each would not fit the registers.
+template <int kCount>
+struct PlaneRows {
+  static constexpr int kPointers = (kCount + 2) / 3;
+  const std::byte* third[kPointers];
+  int64_t stride;
+
+  PlaneRows() = default;
+  PlaneRows(const ActivationLayout& x, int64_t first_row)
+      : stride(x.planes == 2 ? x.plane_bytes : x.record_bytes) {
+    for (int i = 0; i < kPointers; ++i)
+      third[i] = x.records + first_row * x.record_bytes + 3 * i * stride;
+  }
+
+  template <int kIndex>
+  [[gnu::always_inline]] inline __m512i broadcast_step(int64_t k) const {
+    int32_t four;
+    std::memcpy(&four, third[kIndex / 3] + k + kIndex % 3 * stride, sizeof(four));
+    return _mm512_set1_epi32(four);
+  }
+};
+
 // What a tile reads and the fp32 results it grows.
 template <class Shape>
 struct Tile {
   Prefetch prefetch;
   const std::byte* panel[Shape::kPanels];
-  const std::byte* values;  // of the first row
-  int64_t record_bytes;
+  PlaneRows<Shape::kPlaneRows> values;
   ActivationRow row[Shape::kRows];
   __m512 y[Shape::kRows][Shape::kPanels];
 };
 
-[[gnu::always_inline]] inline __m512i broadcast_step(const std::byte* p) {
-  int32_t four;
-  std::memcpy(&four, p, sizeof(four));
-  return _mm512_set1_epi32(four);
-}
-
-// One step of 4 k for every plane, row and panel; `values` are the first row's.
+// One step of 4 k for every plane, row and panel.
 template <int kSplitIndex, class Shape>
-[[gnu::always_inline]] inline void add_step(const __m512i* weights, const std::byte* values,
-                                            int64_t record_bytes, Sums<Shape>& sums) {
+[[gnu::always_inline]] inline void add_step(const __m512i* weights,
+                                            const PlaneRows<Shape::kPlaneRows>& values, int64_t k,
+                                            Sums<Shape>& sums) {
   unrolled<Shape::kPlanes * Shape::kRows>([&](auto i) ESPALIER_INLINE {
-    constexpr int kPlane = i / Shape::kRows, kRow = i % Shape::kRows;
-    const __m512i a = broadcast_step(values + kRow * record_bytes + kPlane * kChunkElements);
+    constexpr int kRow = i / Shape::kPlanes, kPlane = i % Shape::kPlanes;
+    const __m512i a = values.template broadcast_step<i>(k);
     unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
       __m512i& sum = sums.sum[Sums<Shape>::index(kSplitIndex, kPlane, kRow, panel)];
       sum = _mm512_dpbusd_epi32(sum, weights[panel], a);
@@ -94,10 +100,10 @@ template <int kSplitIndex, class Shape>
   });
 }
 
-// Two steps (8 k) of every panel, at `offset` in each.
+// Two steps, from k on, of every panel, at `offset` in each.
 template <bool kNibbles, class Shape>
-[[gnu::always_inline]] inline void add_step_pair(const Tile<Shape>& tile, int64_t offset,
-                                                 const std::byte* values, Sums<Shape>& sums) {
+[[gnu::always_inline]] inline void add_step_pair(const Tile<Shape>& tile, int64_t offset, int64_t k,
+                                                 Sums<Shape>& sums) {
   __m512i even[Shape::kPanels], odd[Shape::kPanels];
   unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
     const std::byte* p = tile.panel[panel] + offset;
@@ -110,18 +116,17 @@ template <bool kNibbles, class Shape>
       odd[panel] = _mm512_loadu_si512(p + kStepBytes);
     }
   });
-  add_step<0>(even, values, tile.record_bytes, sums);
-  add_step<Shape::kSplit - 1>(odd, values + kStepElements, tile.record_bytes, sums);
+  add_step<0>(even, tile.values, k, sums);
+  add_step<Shape::kSplit - 1>(odd, tile.values, k + kStepElements, sums);
 }
 
-// `kElements` k of every panel.
+// `kElements` k of every panel, from k on.
 template <bool kNibbles, int64_t kElements, class Shape>
-[[gnu::always_inline]] inline void add_steps(const Tile<Shape>& tile, int64_t offset,
-                                             const std::byte* values, Sums<Shape>& sums) {
+[[gnu::always_inline]] inline void add_steps(const Tile<Shape>& tile, int64_t offset, int64_t k,
+                                             Sums<Shape>& sums) {
   constexpr int64_t kPairBytes = kNibbles ? kStepBytes : 2 * kStepBytes;
   unrolled<kElements / (2 * kStepElements)>([&](auto pair) ESPALIER_INLINE {
-    add_step_pair<kNibbles>(tile, offset + pair * kPairBytes, values + pair * 2 * kStepElements,
-                            sums);
+    add_step_pair<kNibbles>(tile, offset + pair * kPairBytes, k + pair * 2 * kStepElements, sums);
   });
 }
 
@@ -149,19 +154,17 @@ template <int kRow, int kPanel, class Shape>
 
 template <class Shape>
 void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
-  const std::byte* values = tile.values;
   const int64_t chunks = weights.padded_columns / kChunkElements;
   constexpr int64_t kBlockChunks = kBlockElements / kChunkElements;
-  int64_t offset = 0;  // in the panels
+  int64_t k = 0;
   for (int64_t block = 0; block * kBlockChunks < chunks; ++block) {
     const int64_t left = chunks - block * kBlockChunks;
     Sums<Shape> sums;
     clear(sums);
     for (int64_t chunk = left < kBlockChunks ? left : kBlockChunks; chunk > 0; --chunk) {
       tile.prefetch.step();
-      add_steps<false, kChunkElements>(tile, offset, values, sums);
-      values += Shape::kChunkBytes;
-      offset += kChunkElements * kPanelOutputs;
+      add_steps<false, kChunkElements>(tile, k * kPanelOutputs, k, sums);
+      k += kChunkElements;
     }
     unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
       const __m512i correction = _mm512_set1_epi32(tile.row[row].block_sums[block] * 128);
@@ -173,7 +176,7 @@ void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
     });
   }
   for (int panel = 0; panel < Shape::kPanels; ++panel) {
-    const __m512 scales = _mm512_loadu_ps(tile.panel[panel] + offset);
+    const __m512 scales = _mm512_loadu_ps(tile.panel[panel] + k * kPanelOutputs);
     for (int row = 0; row < Shape::kRows; ++row)
       tile.y[row][panel] = _mm512_mul_ps(tile.y[row][panel], scales);
   }
@@ -187,10 +190,7 @@ template <class Form, class Shape>
                                              __m512 (*totals)[Shape::kPanels]) {
   Sums<Shape> sums;
   clear(sums);
-  const int64_t first = group * Form::kElements;
-  add_steps<Form::kNibbles, Form::kElements>(
-      tile, offset,
-      tile.values + first / kChunkElements * Shape::kChunkBytes + first % kChunkElements, sums);
+  add_steps<Form::kNibbles, Form::kElements>(tile, offset, group * Form::kElements, sums);
   const int64_t scales_at = offset + Form::kQuantBytes;
   __m512 scales[Shape::kPanels], offsets[Shape::kPanels];
   unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
@@ -246,8 +246,7 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
                   int64_t panel, int64_t panel_end, Prefetch prefetch, float* y, int64_t y_stride) {
   const int64_t panels[2] = {panel, panel_end - 1};
   Tile<Shape> tile;
-  tile.values = activation_row(x, first_row).values;
-  tile.record_bytes = x.record_bytes;
+  tile.values = PlaneRows<Shape::kPlaneRows>(x, first_row);
   tile.prefetch = prefetch;
   for (int row = 0; row < Shape::kRows; ++row) {
     tile.row[row] = activation_row(x, first_row + row);
@@ -321,13 +320,6 @@ void integer_planes(const LinearLayout& weights, const ActivationLayout& x, int6
                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
   const auto kernel = x.planes == 2 ? integer_panels<Form, 2> : integer_panels<Form, 1>;
   kernel(weights, x, row_count, first_panel, last_panel, y, y_stride);
-}
-
-void linear_integers(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
-                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  with_integer_form(weights, [&]<class Form>(Form) {
-    integer_planes<Form>(weights, x, row_count, first_panel, last_panel, y, y_stride);
-  });
 }
 
 }  // namespace

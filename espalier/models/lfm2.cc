@@ -62,11 +62,12 @@ Result<std::vector<LayerKind>> kinds_from_types(const Json& types, int64_t layer
   }
   std::vector<LayerKind> kinds;
   for (const Json& type : types) {
-    if (type != "conv" && type != "full_attention") {
+    const auto* name = type.get_ptr<const std::string*>();
+    if (name == nullptr || (*name != "conv" && *name != "full_attention")) {
       return config_error("'layer_types' has an unknown entry", "\"conv\" or \"full_attention\"",
                           type.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60));
     }
-    kinds.push_back(type == "conv" ? LayerKind::kConv : LayerKind::kAttention);
+    kinds.push_back(*name == "conv" ? LayerKind::kConv : LayerKind::kAttention);
   }
   return kinds;
 }

@@ -12,13 +12,18 @@
 namespace espalier {
 
 inline std::atomic<int64_t> allocations_until_failure{std::numeric_limits<int64_t>::max()};
+inline std::atomic<size_t> smallest_counted_bytes{0};
 inline std::atomic<size_t> smallest_failing_bytes{std::numeric_limits<size_t>::max()};
 
 // While it lives, the allocation after `count` others fails, on whatever thread; later ones
 // succeed.
 class FailOneAllocation {
  public:
-  explicit FailOneAllocation(int64_t count) { allocations_until_failure = count; }
+  // Those of less than `least_bytes` do not count and do not fail.
+  explicit FailOneAllocation(int64_t count, size_t least_bytes = 0) {
+    smallest_counted_bytes = least_bytes;
+    allocations_until_failure = count;
+  }
   ~FailOneAllocation() { allocations_until_failure = std::numeric_limits<int64_t>::max(); }
   FailOneAllocation(const FailOneAllocation&) = delete;
   FailOneAllocation& operator=(const FailOneAllocation&) = delete;
@@ -35,7 +40,8 @@ class FailLargeAllocations {
 };
 
 inline void fail_if_asked(size_t bytes) {
-  if (allocations_until_failure.fetch_sub(1) == 0 || bytes >= smallest_failing_bytes) {
+  const bool counts = bytes >= smallest_counted_bytes;
+  if ((counts && allocations_until_failure.fetch_sub(1) == 0) || bytes >= smallest_failing_bytes) {
     throw std::bad_alloc();
   }
 }

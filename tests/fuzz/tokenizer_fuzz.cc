@@ -1,4 +1,5 @@
-// Any tokenizer.json and any text: the bytes up to the first NUL are the file, the rest is the text.
+// Any tokenizer.json and any text: the bytes up to the first NUL are the file, the rest is the
+// text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

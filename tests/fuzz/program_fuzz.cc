@@ -8,13 +8,13 @@
 #include "espalier/program/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace espalier::program;
-  const auto program = parse({reinterpret_cast<const char*>(data), size});
-  if (!program.ok()) return 0;
-  const std::string text = print(*program);
-  const auto again = parse(text);
+  namespace program = espalier::program;
+  const auto parsed = program::parse({reinterpret_cast<const char*>(data), size});
+  if (!parsed.ok()) return 0;
+  const std::string text = program::print(*parsed);
+  const auto again = program::parse(text);
   CHECK(again.ok());
-  CHECK(print(*again) == text);  // not the programs: NaN is not NaN
-  CHECK_EQ(validate(*program).ok(), validate(*again).ok());
+  CHECK(program::print(*again) == text);  // not the programs: NaN is not NaN
+  CHECK_EQ(program::validate(*parsed).ok(), program::validate(*again).ok());
   return 0;
 }

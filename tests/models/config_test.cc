@@ -22,28 +22,29 @@ struct Mistake {
 
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.what; }
 
-std::function<FakeCheckpoint()> llama_with(Json changes) {
+std::function<FakeCheckpoint()> llama_with(const Json& changes) {
   return [changes] {
     FakeCheckpoint fake = fake_llama();
     fake.config.merge_patch(changes);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> lfm2_with(Json changes) {
+std::function<FakeCheckpoint()> lfm2_with(const Json& changes) {
   return [changes] {
     FakeCheckpoint fake = fake_lfm2();
     fake.config.update(changes);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> llama_without(std::string tensor) {
+std::function<FakeCheckpoint()> llama_without(const std::string& tensor) {
   return [tensor] {
     FakeCheckpoint fake = fake_llama();
     fake.tensors.erase(tensor);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> llama_shaped(std::string tensor, std::vector<int64_t> shape) {
+std::function<FakeCheckpoint()> llama_shaped(const std::string& tensor,
+                                             const std::vector<int64_t>& shape) {
   return [tensor, shape] {
     FakeCheckpoint fake = fake_llama();
     fake.add(tensor, shape);

@@ -1,6 +1,6 @@
-// CHECK: our own bugs. Prints the expression, both values and the place, then aborts; never used for
-// what a file, a request, a device or memory can cause (that is base/result.h).
-// Callable from any thread. Not compiled out in release builds: every CHECK is outside inner loops.
+// CHECK: our own bugs. Prints the expression, both values and the place, then aborts; never used
+// for what a file, a request, a device or memory can cause (that is base/result.h). Callable from
+// any thread. Not compiled out in release builds: every CHECK is outside inner loops.
 #pragma once
 
 #include <fmt/format.h>

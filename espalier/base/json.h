@@ -1,5 +1,6 @@
-// JSON without exceptions: nlohmann/json behind Result, with a nesting limit that keeps hostile files
-// from exhausting the stack, and typed look-ups whose errors name the key, what was expected and found.
+// JSON without exceptions: nlohmann/json behind Result, with a nesting limit that keeps hostile
+// files from exhausting the stack, and typed look-ups whose errors name the key, what was expected
+// and found.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@
 namespace espalier {
 
 using Json = nlohmann::json;
-// Keeps the order of keys, which chat templates print (tojson). Look-up is linear: for requests, not for files.
+// Keeps the order of keys, which chat templates print (tojson). Look-up is linear: for requests,
+// not for files.
 using OrderedJson = nlohmann::ordered_json;
 
 inline constexpr int kJsonDepthLimit = 128;

@@ -26,16 +26,6 @@ struct Descriptor {
   }
 };
 
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 Result<size_t> regular_file_size(int fd, const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return file_error("cannot examine", path);
@@ -65,12 +55,6 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-void MappedFile::release_pages() const {
-  if (!bytes_.empty()) {
-    ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
-  }
-}
-
 Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return file_error("cannot open", path);
@@ -92,21 +76,6 @@ Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) 
   }
   text.resize(filled);
   return text;
-}
-
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
-  std::string temporary = path + ".XXXXXX";
-  const Descriptor file{::mkstemp(temporary.data())};
-  if (file.fd < 0) return file_error("cannot create a file beside", path);
-  ::fchmod(file.fd, 0644);
-  if (!write_all(file.fd, bytes) || ::fsync(file.fd) != 0 ||
-      ::rename(temporary.c_str(), path.c_str()) != 0) {
-    Error error = file_error("cannot write", path);
-    error.fix = "Check free space and permissions; the old file is unchanged.";
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  return Ok{};
 }
 
 }  // namespace espalier

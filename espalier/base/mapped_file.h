@@ -1,6 +1,7 @@
-// MappedFile: a whole file mapped read-only. Pages are read when touched; the mapping lives as long as
-// the object. Immutable; safe to read from any thread. A file that another process truncates while it is
-// mapped raises SIGBUS on access, as with every mmap reader: replace model files by rename.
+// MappedFile: a whole file mapped read-only. Pages are read when touched; the mapping lives as long
+// as the object. Immutable; safe to read from any thread. A file that another process truncates
+// while it is mapped raises SIGBUS on access, as with every mmap reader: replace model files by
+// rename.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,6 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
-  // Tells the kernel that the resident pages may be dropped; the content stays readable.
-  void release_pages() const;
 
  private:
   MappedFile(std::string path, std::span<const std::byte> bytes)
@@ -33,7 +32,5 @@ class MappedFile {
 
 // A small text file (configuration, template, prompt), read whole; refuses more than `limit_bytes`.
 Result<std::string> read_text_file(const std::string& path, size_t limit_bytes = 256u << 20);
-// Written to a temporary file beside `path` and renamed, so no half-written file can stay.
-Status write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace espalier

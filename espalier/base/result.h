@@ -1,11 +1,11 @@
-// Result<T>: a value, or an Error that a person can act on. For the world's faults: a file, a request,
-// a device, memory. Our own bugs are CHECKs. No exception of ours exists; a library's exception is caught
-// in the file that calls the library and becomes an Error there.
+// Result<T>: a value, or an Error that a person can act on. For the world's faults: a file, a
+// request, a device, memory. Our own bugs are CHECKs. No exception of ours exists; a library's
+// exception is caught in the file that calls the library and becomes an Error there.
 //
 //   Result<Checkpoint> open(const std::string& path);
 //   ASSIGN_OR_RETURN(Checkpoint checkpoint, open(path));
 //   return Error{.what = "tensor 'x' has the wrong shape", .expected = "[576, 576]",
-//                .actual = "[576, 64]", .fix = "convert the checkpoint again"};
+//                .actual = "[576, 64]", .fix = "Convert the checkpoint again."};
 #pragma once
 
 #include <string>

@@ -1,16 +1,8 @@
 #include "espalier/base/threads.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <set>
-#include <string>
-#include <utility>
+#include <exception>
 
 #include "espalier/base/check.h"
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 namespace espalier {
 namespace {
@@ -36,7 +28,8 @@ void wait_while(const std::atomic<T>& value, T old, int64_t spins) {
 
 // A pause takes 15 to 45 ns. Between the steps of a call threads arrive within microseconds of each
 // other; between two calls of a decode the caller samples and prints. With the machine four times
-// overcommitted, a decode of SmolLM2 took 45 ms a step with 300 spins, 65 with 1,000, 175 with 4,000.
+// overcommitted, a decode of SmolLM2 took 45 ms a step with 300 spins, 65 with 1,000, 175 with
+// 4,000.
 constexpr int64_t kBarrierSpins = 300;
 constexpr int64_t kIdleSpins = 50'000;
 
@@ -46,12 +39,29 @@ ThreadPool::ThreadPool(int thread_count)
     : thread_count_(thread_count),
       oversubscribed_(thread_count > static_cast<int>(std::thread::hardware_concurrency())) {
   CHECK_GE(thread_count, 1);
-  for (int thread = 1; thread < thread_count; ++thread) {
-    workers_.emplace_back([this, thread] { worker(thread); });
+  try {
+    workers_.reserve(static_cast<size_t>(thread_count - 1));
+    for (int thread = 1; thread < thread_count; ++thread) {
+      workers_.emplace_back([this, thread] { worker(thread); });
+    }
+  } catch (...) {  // a thread that is still joinable would end the process
+    stop();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int thread_count) try {
+  return std::make_unique<ThreadPool>(thread_count);
+} catch (const std::exception& exception) {  // system_error, bad_alloc
+  return Error{.what = "a thread could not be started",
+               .expected = fmt::format("{} threads", thread_count),
+               .actual = exception.what(),
+               .fix = "Use fewer threads, or raise the limits on processes and memory."};
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   stopping_ = true;
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
@@ -91,36 +101,5 @@ void ThreadPool::barrier() {
   }
   wait_while(barrier_generation_, generation, spins(kBarrierSpins));
 }
-
-#ifdef __linux__
-int physical_core_count() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return 1;
-  std::set<std::pair<int, int>> cores;  // (package, core)
-  int logical = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    ++logical;
-    const auto read = [cpu](const char* name) {
-      const std::string path =
-          "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + name;
-      int value = -1;
-      if (FILE* file = std::fopen(path.c_str(), "r")) {
-        if (std::fscanf(file, "%d", &value) != 1) value = -1;
-        std::fclose(file);
-      }
-      return value;
-    };
-    const int core = read("core_id");
-    if (core >= 0) cores.emplace(read("physical_package_id"), core);
-  }
-  return std::max(1, cores.empty() ? logical : static_cast<int>(cores.size()));
-}
-#else
-int physical_core_count() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-#endif
 
 }  // namespace espalier

@@ -1,19 +1,29 @@
 // ThreadPool: a fixed set of threads that run one function together, the caller being thread 0.
-// Workers are created once, spin briefly between runs and then sleep, so that an idle engine costs no CPU.
-// run() and barrier() do not allocate. One run at a time; barrier() only inside run(), by every thread.
+// Workers are created once, spin briefly between runs and then sleep, so that an idle engine costs
+// no CPU. run() and barrier() do not allocate. One run at a time; barrier() only inside run(), by
+// every thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "espalier/base/result.h"
+
 namespace espalier {
+
+// More threads than any machine that a pool has been tried on has processors.
+inline constexpr int kMaxThreads = 256;
 
 class ThreadPool {
  public:
+  // An error where a thread cannot be started; those that were started are joined again.
+  static Result<std::unique_ptr<ThreadPool>> create(int thread_count);
+  // For callers that cannot do without: throws what std::thread throws, after joining.
   explicit ThreadPool(int thread_count);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -35,6 +45,7 @@ class ThreadPool {
  private:
   using Erased = void (*)(void* context, int thread);
   void run_erased(Erased function, void* context);
+  void stop();
   void worker(int thread);
 
   int64_t spins(int64_t wanted) const { return oversubscribed_ ? 0 : wanted; }
@@ -51,7 +62,9 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-// Number of physical cores this process may use (affinity and cgroup limits respected); at least 1.
-int physical_core_count();
+// Number of physical cores this process may use, at least 1: affinity, and on Linux the CPU quota
+// of its control groups (whole CPUs: a thread beyond the quota makes the others wait). `root` is
+// where /proc and /sys are; only tests have another.
+int physical_core_count(const std::string& root = "");
 
 }  // namespace espalier

@@ -33,8 +33,8 @@ struct TokenizerData {
   std::vector<std::pair<std::string, std::string>> merges;  // by rank; BPE only
   std::vector<AddedToken> added_tokens;
 
-  // The pipeline in tokenizer.json form; null where absent. For GGUF, formats/ writes the same form from
-  // its table of `tokenizer.ggml.pre` names, so text/ knows one vocabulary.
+  // The pipeline in tokenizer.json form; null where absent. For GGUF, formats/ writes the same form
+  // from its table of `tokenizer.ggml.pre` names, so text/ knows one vocabulary.
   nlohmann::json normalizer, pre_tokenizer, post_processor, decoder;
 
   bool ignore_merges = false;  // a pre-token that is in the vocabulary is taken whole

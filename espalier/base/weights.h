@@ -1,9 +1,9 @@
-// Weights: name -> view of a tensor as it is stored. Filled by formats, read by units. Views point into a
-// memory-mapped file that the Weights object keeps alive; nothing is copied and nothing is touched until
-// it is read. Immutable after construction; safe to read from any thread.
+// Weights: name -> view of a tensor as it is stored. Filled by formats, read by units. Views point
+// into a memory-mapped file that the Weights object keeps alive; nothing is copied and nothing is
+// touched until it is read. Immutable after construction; safe to read from any thread.
 //
-// Names are Hugging Face checkpoint names ("model.layers.0.self_attn.q_proj.weight") whatever the file
-// format: formats/ translates GGUF names, so that models and units know one vocabulary.
+// Names are Hugging Face checkpoint names ("model.layers.0.self_attn.q_proj.weight") whatever the
+// file format: formats/ translates GGUF names, so that models and units know one vocabulary.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@
 
 namespace espalier {
 
-// A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that block
-// encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment promise.
+// A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that
+// block encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment
+// promise.
 struct TensorView {
   Encoding encoding = Encoding::kF32;
   std::vector<int64_t> shape;
@@ -47,7 +48,8 @@ class Weights {
 
   const std::map<std::string, TensorView>& all() const { return tensors_; }
   bool contains(const std::string& name) const { return tensors_.contains(name); }
-  // The tensor, or an error naming it, the nearest existing name, and the expected and actual shape.
+  // The tensor, or an error naming it, the nearest existing name, and the expected and actual
+  // shape.
   Result<TensorView> get(const std::string& name) const;
   Result<TensorView> get(const std::string& name, std::span<const int64_t> expected_shape) const;
 

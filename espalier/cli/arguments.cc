@@ -107,6 +107,10 @@ Result<Invocation> parse_arguments(std::span<const std::string> words) {
     invocation.options.help = true;
     return invocation;
   }
+  if (words[0] == "--version") {
+    invocation.wants_version = true;
+    return invocation;
+  }
   ASSIGN_OR_RETURN(invocation.command, find_command(words[0]));
   for (size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--") {

@@ -13,6 +13,7 @@ namespace espalier::cli {
 
 struct Invocation {
   const Command* command = nullptr;  // null: help for the whole tool
+  bool wants_version = false;
   Options options;
 };
 

@@ -24,7 +24,8 @@ class Chat {
         stops_(std::move(stops)),
         session_(session) {}
 
-  // Answers; an error leaves the conversation as it was before the message.
+  // Answers; an error leaves the conversation as it was before the message, unless it came in the
+  // middle of an answer: then what was said stands.
   Status say(const std::string& line);
   void set_system(const std::string& text);
   void clear();
@@ -71,7 +72,9 @@ Status Chat::say(const std::string& line) {
     text.finish();
     write_stdout("\n");
     if (answer.finish_reason == decode::FinishReason::kCancelled) note("interrupted");
-    if (answer.finish_reason == decode::FinishReason::kLength && !generate_.max_tokens) {
+    note_limits(answer);
+    const bool is_full = answer.clipped || !generate_.max_tokens;
+    if (answer.finish_reason == decode::FinishReason::kLength && is_full) {
       note("the context is full; /clear begins anew, /undo takes the last turn back");
     }
     remark(fmt::format("{} tokens, {:.1f} tokens/s; {} of {} prompt tokens were there",
@@ -162,7 +165,8 @@ void converse(Chat& chat) {
       const InterruptGuard guard(nullptr);
       line = read_line(interrupted);
     }
-    if (interrupted && !warned) note("\nCtrl-C again or Ctrl-D leaves");
+    if (interrupted) ask("\n");  // off the line where ^C stands
+    if (interrupted && !warned) note("Ctrl-C again or Ctrl-D leaves");
     if (!line || (interrupted && warned)) return;
     warned = interrupted;
     goes_on = handle(chat, *line);

@@ -44,6 +44,7 @@ OrderedJson work_json(const engine::Engine& engine, int64_t rows) {
   const program::Program program = engine.program(0, program::Head::kArgmax);
   program::WorkOptions options;
   options.rows = rows;
+  options.kv_element_bytes = engine.executable().capabilities().kv_element_bytes;
   options.weight_bytes = [&engine](const program::Weight& weight) {
     const auto found =
         std::ranges::find(engine.tensors(), weight.tensor, &engine::TensorInfo::name);
@@ -56,6 +57,12 @@ OrderedJson work_json(const engine::Engine& engine, int64_t rows) {
           {"weight_bytes", work.weight_bytes},
           {"kv_bytes", work.kv_bytes},
           {"activation_bytes", work.activation_bytes}};
+}
+
+int64_t kv_bytes_per_position(const engine::Engine& engine) {
+  const program::Program program = engine.program(0, program::Head::kArgmax);
+  return program::kv_elements_per_position(program) *
+         engine.executable().capabilities().kv_element_bytes;
 }
 
 Result<OrderedJson> info_json(const engine::Engine& engine) {
@@ -81,7 +88,7 @@ Result<OrderedJson> info_json(const engine::Engine& engine) {
                      {"unit", engine.options().unit},
                      {"window", engine.options().window},
                      {"buckets", engine.buckets()},
-                     {"kv_bytes_per_position", session->kv_bytes() / engine.buckets().front()},
+                     {"kv_bytes_per_position", kv_bytes_per_position(engine)},
                      {"work", OrderedJson::array({work_json(engine, 1),
                                                   work_json(engine, engine.options().window)})},
                      {"placement", engine.executable().placement_report()},

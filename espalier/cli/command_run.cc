@@ -60,15 +60,16 @@ void print_report(const LoadedModel& model, const engine::Session& session,
                         {"seed", seed},
                         {"timings", timings_json(answer.timings, model.load_ms)},
                         {"memory", memory_json(*model.engine, session.kv_bytes())}};
+  if (answer.error) report["error"] = answer.error->message();
   if (!logprobs.is_null()) report["logprobs"] = logprobs;
   print_json(report);
 }
 
 void print_remarks(const Options& options, const engine::Answer& answer) {
-  if (answer.clipped || (answer.max_tokens == 0 && !options.max_tokens)) {
-    note(fmt::format("the context has room for {} tokens after the prompt; the answer was clipped",
-                     answer.max_tokens));
+  if (answer.max_tokens == 0 && !options.max_tokens) {
+    note("the context has no room for an answer after the prompt");
   }
+  note_limits(answer);
   remark(fmt::format("{} tokens, {:.1f} tokens/s, first after {:.0f} ms", answer.tokens.size(),
                      answer.timings.decode_tok_s(), answer.timings.ttft_ms));
 }
@@ -118,7 +119,8 @@ Result<Exit> command_run(const Options& options) {
     write_stdout("\n");
   }
   print_remarks(options, answer);
-  return answer.finish_reason == decode::FinishReason::kCancelled ? Exit::kFailed : Exit::kDone;
+  const bool failed = answer.finish_reason == decode::FinishReason::kCancelled || answer.error;
+  return failed ? Exit::kFailed : Exit::kDone;
 }
 
 }  // namespace espalier::cli

@@ -28,16 +28,14 @@ Result<std::vector<TokenId>> read_ids(const std::string& path) {
   return list.get<std::vector<TokenId>>();
 }
 
-Result<std::vector<TokenId>> encode_text(const Options& options, const std::string& input,
-                                         const text::Tokenizer& tokenizer) {
+Status check_text(const std::string& input) {
   if (input.empty()) {
     return Error{.what = "the text is empty",
                  .expected = "some text",
                  .actual = "0 bytes",
                  .fix = "Give a text."};
   }
-  RETURN_IF_ERROR(check_utf8(input, "text"));
-  return tokenizer.encode(input, {.add_special_tokens = !options.no_special});
+  return check_utf8(input, "text");
 }
 
 // The engine and the ids; a tokenizer is needed for text only.
@@ -49,8 +47,9 @@ Result<std::unique_ptr<const engine::Engine>> load(const Options& options,
     return engine::Engine::load(std::move(checkpoint), engine_options(options));
   }
   ASSIGN_OR_RETURN(const std::string input, read_input(options, "text"));
+  RETURN_IF_ERROR(check_text(input));
   ASSIGN_OR_RETURN(LoadedModel model, load_model(options));
-  ASSIGN_OR_RETURN(ids, encode_text(options, input, model.tokenizer));
+  ASSIGN_OR_RETURN(ids, model.tokenizer.encode(input, {.add_special_tokens = !options.no_special}));
   return std::move(model.engine);
 }
 

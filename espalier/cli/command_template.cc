@@ -26,6 +26,7 @@ Result<std::string> read_messages(const Options& options) {
 Status take_request(OrderedJson request, OrderedJson& messages, OrderedJson& tools) {
   if (request.is_object() && request.contains("messages")) {
     if (request.contains("tools") && tools.is_null()) tools = request["tools"];
+    RETURN_IF_ERROR(check_tools(tools, "\"tools\" of the request"));
     request = OrderedJson(request["messages"]);
   }
   const auto is_message = [](const OrderedJson& message) {

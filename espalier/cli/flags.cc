@@ -5,6 +5,10 @@
 #include <charconv>
 #include <limits>
 
+#include "espalier/base/threads.h"
+#include "espalier/engine/session.h"
+#include "espalier/program/validate.h"
+
 namespace espalier::cli {
 namespace {
 
@@ -146,7 +150,7 @@ constexpr Flag kFlags[] = {
      add_text<&Options::stops>},
     {"--logprobs", "", "N", kAnswer, kRun,
      "with --json: log-probabilities of each token and of the N best",
-     set_integer<&Options::logprobs, 0, 100>},
+     set_integer<&Options::logprobs, 0, engine::kMaxLogprobs>},
 
     {"--unit", "", "NAME", kEngine, kComputes, "what computes: cpu or reference",
      set_text<&Options::unit>},
@@ -156,11 +160,11 @@ constexpr Flag kFlags[] = {
      "fp16, bf16 and fp32 checkpoints: int8 (default) or keep", set_weights},
     {"--activations", "", "BITS", kEngine, kComputes, "16 (default) or 8", set_activations},
     {"--window", "", "ROWS", kEngine, kComputes, "tokens of one call of the model (default 64)",
-     set_integer<&Options::window, 1>},
+     set_integer<&Options::window, 1, program::kMaxWindowRows>},
     {"--context", "", "N", kEngine, kComputes, "longest text in tokens; by default the model's",
      set_integer<&Options::context, 1>},
     {"--threads", "", "N", kEngine, kComputes, "by default the number of physical cores",
-     set_integer<&Options::threads, 1, 1024>},
+     set_integer<&Options::threads, 1, kMaxThreads>},
 
     {"--json", "", "", kOutput, kEveryCommand & ~(kChat | kDump), "one JSON object on stdout",
      set_switch<&Options::json>},

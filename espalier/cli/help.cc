@@ -33,7 +33,8 @@ std::string help_text() {
     text += fmt::format("  {:<10} {}\n", command.name, command.summary);
   }
   return text +
-         "\n'espalier COMMAND --help' explains one. stdout is data, stderr is talk;\n"
+         "\n'espalier COMMAND --help' explains one, 'espalier --version' says which this is. "
+         "stdout is data, stderr is talk;\n"
          "exit codes: 0 done, 1 failed, 2 wrong use.\n";
 }
 

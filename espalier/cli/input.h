@@ -9,8 +9,8 @@
 
 namespace espalier::cli {
 
-// Argument or --file, else standard input, byte for byte. "-" means standard
-// input. An error where that is a terminal; `what` names the text ("prompt").
+// Argument or --file, else standard input, byte for byte. "-" means standard input. An error where
+// that is a terminal; `what` names the text ("prompt").
 Result<std::string> read_input(const Options& options, const std::string& what);
 Result<std::string> read_standard_input();
 

@@ -17,6 +17,8 @@ std::string_view name_of(decode::FinishReason reason) {
       return "length";
     case decode::FinishReason::kCancelled:
       return "cancelled";
+    case decode::FinishReason::kError:
+      return "error";
   }
   return "";
 }

@@ -18,19 +18,27 @@ OrderedJson variable_value(const std::string& text) {
   return parsed.ok() ? std::move(parsed).value() : OrderedJson(text);
 }
 
+Error not_tools(const std::string& source, const OrderedJson& tools) {
+  return Error{.what = source + " holds no tools",
+               .expected = "a JSON list of tool descriptions",
+               .actual = tools.type_name(),
+               .fix = "Put the descriptions between [ and ]."};
+}
+
 Result<OrderedJson> read_tools(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string content, read_text_file(path));
   ASSIGN_OR_RETURN(OrderedJson tools, parse_ordered_json(content, path));
-  if (!tools.is_array()) {
-    return Error{.what = path + " holds no tools",
-                 .expected = "a JSON list of tool descriptions",
-                 .actual = tools.type_name(),
-                 .fix = "Put the descriptions between [ and ]."};
-  }
+  if (tools.is_null()) return not_tools(path, tools);
+  RETURN_IF_ERROR(check_tools(tools, path));
   return tools;
 }
 
 }  // namespace
+
+Status check_tools(const OrderedJson& tools, const std::string& source) {
+  if (tools.is_null() || tools.is_array()) return Ok{};
+  return not_tools(source, tools);
+}
 
 Result<formats::Checkpoint> open_model(const Options& options) {
   return formats::open_checkpoint(options.model);

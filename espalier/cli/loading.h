@@ -22,6 +22,9 @@ Result<formats::Checkpoint> open_model(const Options& options);
 // Takes the tokenizer's data out of the checkpoint: a large vocabulary need not be there twice.
 Result<text::Tokenizer> take_tokenizer(formats::Checkpoint& checkpoint);
 
+// Tool descriptions are a JSON list; null: there are none. `source` names it in the error.
+Status check_tools(const OrderedJson& tools, const std::string& source);
+
 // A model's chat template with what it is rendered with.
 struct ChatFormat {
   text::ChatTemplate chat_template;

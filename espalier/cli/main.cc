@@ -7,6 +7,7 @@
 #include "espalier/cli/arguments.h"
 #include "espalier/cli/help.h"
 #include "espalier/cli/terminal.h"
+#include "espalier/cli/version.h"
 
 namespace espalier::cli {
 namespace {
@@ -16,6 +17,10 @@ Exit run(const std::vector<std::string>& words) {
   if (!invocation.ok()) {
     complain(invocation.error().message());
     return Exit::kUsage;
+  }
+  if (invocation->wants_version) {
+    write_stdout(version_text());
+    return Exit::kDone;
   }
   const Command* command = invocation->command;
   if (command == nullptr || invocation->options.help) {

@@ -1,7 +1,7 @@
 // How an answer is drawn: flags first, then the model's generation configuration where it samples
-// (do_sample), else greedy; --greedy leaves
-// all of that configuration out. A truncation flag without a temperature means temperature 1; without
-// --seed the seed is random, and reported.
+// (do_sample), else greedy. Its repetition_penalty counts in either case, as in transformers, which
+// applies it to greedy answers too; --greedy leaves all of that configuration out. A truncation
+// flag without a temperature means temperature 1; without --seed the seed is random, and reported.
 #pragma once
 
 #include "espalier/base/json.h"

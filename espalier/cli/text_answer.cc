@@ -1,5 +1,7 @@
 #include "espalier/cli/text_answer.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "espalier/cli/terminal.h"
@@ -26,6 +28,15 @@ void TextAnswer::finish() {
   const text::StopMatcher::Step step = stop_matcher_.push(detokenizer_.finish());
   emit(step.text);
   if (!step.stopped) emit(stop_matcher_.finish());
+}
+
+void note_limits(const engine::Answer& answer) {
+  if (answer.clipped) {
+    note(
+        fmt::format("the context has room for {} tokens after the prompt; --max-tokens was clipped",
+                    answer.max_tokens));
+  }
+  if (answer.error) complain("the answer ends here: " + answer.error->message());
 }
 
 }  // namespace espalier::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/engine/session.h"
 #include "espalier/text/detokenizer.h"
 #include "espalier/text/stop.h"
 #include "espalier/text/tokenizer.h"
@@ -28,5 +29,8 @@ class TextAnswer {
   bool stopped_ = false;
   std::string text_;
 };
+
+// On stderr, what kept the answer from being as long as was asked for: the context, or memory.
+void note_limits(const engine::Answer& answer);
 
 }  // namespace espalier::cli

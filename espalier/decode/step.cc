@@ -12,9 +12,8 @@ bool run_chain(const Timeline& timeline, std::span<const TokenId> tokens, HeadRo
     const auto window = tokens.subspan(first, std::min(window_rows, tokens.size() - first));
     const auto row_count = static_cast<int64_t>(window.size());
     const bool is_last = first + window.size() == tokens.size();
-    const int64_t selected = rows == HeadRows::kAll               ? row_count
-                             : rows == HeadRows::kLast && is_last ? 1
-                                                                  : 0;
+    const int64_t last_alone = is_last ? 1 : 0;
+    const int64_t selected = rows == HeadRows::kAll ? row_count : last_alone;
     timeline.target.run(timeline.windows.chain(window, head, selected));
     timeline.target.commit(timeline.windows.path(row_count));
     if (window_done) window_done(static_cast<int64_t>(first), row_count);

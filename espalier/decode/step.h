@@ -20,10 +20,11 @@ enum class FinishReason : uint8_t {
   kStop,       // an end token, or the receiver had enough
   kLength,     // max_tokens
   kCancelled,  // by the caller
+  kError,      // there is no memory for a longer text; what was said before stands
 };
 
 // The rows of a chain whose head is wanted.
-enum class HeadRows : uint8_t { kNone, kLast, kAll };
+enum class HeadRows : uint8_t { kLast, kAll };
 
 // A sequence being decoded: what both loops need.
 struct Timeline {
@@ -52,7 +53,7 @@ struct GenerateLimits {
 
 // Decodes until an end. The head of the last committed row must be there (run_chain with
 // HeadRows::kLast). The last token is chosen but not run, so it is not committed. Fails only where
-// the target cannot grow.
+// the target cannot grow, after the sink has had every token up to there.
 Result<FinishReason> generate(const Timeline& timeline, Sampler& sampler, HeadKind head,
                               const GenerateLimits& limits, const TokenSink& sink);
 

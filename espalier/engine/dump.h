@@ -9,6 +9,8 @@
 
 namespace espalier::engine {
 
+// Every tensor of Engine::tensors(), [its own shape] F32. Errors: a tensor's name that is not
+// UTF-8, and a file that cannot be written; an older file at `path` is then unchanged.
 Status dump_weights(const Engine& engine, const std::string& path);
 
 }  // namespace espalier::engine

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <new>
 #include <utility>
 
+#include "espalier/program/validate.h"
 #include "espalier/units/registry.h"
 
 namespace espalier::engine {
@@ -19,7 +22,10 @@ void collect_end_tokens(const Json& config, std::vector<TokenId>& out) {
   const Json* member = json_find(config, "eos_token_id");
   if (member == nullptr) return;
   const auto add = [&](const Json& id) {
-    if (id.is_number_integer()) out.push_back(id.get<TokenId>());
+    // A larger one is no token of any model, and narrowed it would be another.
+    const bool is_token =
+        id.is_number_integer() && id >= 0 && id <= std::numeric_limits<TokenId>::max();
+    if (is_token) out.push_back(id.get<TokenId>());
   };
   if (member->is_array()) {
     std::ranges::for_each(*member, add);
@@ -55,9 +61,9 @@ std::vector<TensorInfo> tensors_of(const models::Model& model, const Weights& we
 }
 
 Status check_options(const EngineOptions& options, const models::Model& model) {
-  if (options.window < 1 || options.window > kMaxWindow) {
+  if (options.window < 1 || options.window > program::kMaxWindowRows) {
     return Error{.what = "the window has no usable height",
-                 .expected = fmt::format("1 to {} rows", kMaxWindow),
+                 .expected = fmt::format("1 to {} rows", program::kMaxWindowRows),
                  .actual = fmt::format("{}", options.window),
                  .fix = "Choose another --window."};
   }
@@ -111,7 +117,7 @@ Result<std::unique_ptr<const Engine>> Engine::load(const std::string& path,
 }
 
 Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoint,
-                                                   const EngineOptions& options) {
+                                                   const EngineOptions& options) try {
   auto model = models::make_model(checkpoint.config, checkpoint.weights);
   if (!model.ok()) return model.error().with_context(checkpoint.path);
   RETURN_IF_ERROR(check_options(options, *model));
@@ -133,8 +139,13 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
                                   engine->model_.embedding_tensor, chosen.compile);
   if (!executable.ok()) return executable.error().with_context(engine->checkpoint_.path);
   engine->executable_ = std::move(executable).value();
-  engine->checkpoint_.weights = Weights();  // packed: the files can be closed
+  engine->checkpoint_.weights = Weights();  // a unit that still reads the files keeps its own
   return std::unique_ptr<const Engine>(std::move(engine));
+} catch (const std::bad_alloc&) {
+  return Error{.what = "no memory to load the model",
+               .expected = {},
+               .actual = "an allocation failed",
+               .fix = "Close other programs, or use a smaller model, --window or --context."};
 }
 
 }  // namespace espalier::engine

@@ -1,7 +1,7 @@
 // Engine: a model, loaded and compiled on one unit; the only place where formats, models, units and
 // decoding meet. Everything that can be decided is decided in load(): programs, kernels, buckets,
-// packed weights. Immutable afterwards; the checkpoint's files are closed again once the weights
-// are packed.
+// packed weights. Immutable afterwards. It lets go of the checkpoint's files when the model is
+// compiled; the cpu unit has packed all weights by then, the reference unit goes on reading them.
 //
 // Sessions (engine/session.h) share an engine, but its executable runs one call at a time: sessions
 // that generate at the same time need a lock of their caller. Knows token ids, not text.
@@ -22,12 +22,10 @@ namespace espalier::engine {
 
 struct EngineOptions {
   std::string unit = {};  // "": the default, the first of units::unit_names()
-  int64_t window = 64;    // rows of one call
+  int64_t window = 64;    // rows of one call, 1 to program::kMaxWindowRows
   int64_t context = 0;    // positions; 0: the model's own context
   units::CompileOptions compile = {};
 };
-
-inline constexpr int64_t kMaxWindow = 1024;  // rows; the activations of a call grow with it
 
 // The KV lengths that a session moves through: 512 times powers of two (of four, eight, ... where
 // two would need more than six), the last one tight.
@@ -35,14 +33,16 @@ std::vector<int64_t> buckets_of(int64_t context);
 
 // A tensor of the checkpoint: kept for reports and for the dump after its file is closed.
 struct TensorInfo {
-  std::string name;
-  std::vector<int64_t> shape;
+  std::string name;            // as in the checkpoint, Hugging Face's
+  std::vector<int64_t> shape;  // outermost first, rows before columns
   Encoding encoding;
   int64_t byte_count;  // as stored
 };
 
 class Engine {
  public:
+  // Errors: what formats, models and units refuse; a window or context that the model does not
+  // have; no memory.
   static Result<std::unique_ptr<const Engine>> load(formats::Checkpoint checkpoint,
                                                     const EngineOptions& options);
   static Result<std::unique_ptr<const Engine>> load(const std::string& path,
@@ -55,12 +55,12 @@ class Engine {
   std::span<const int64_t> buckets() const { return buckets_; }
   // Tokens that end an answer, by generation configuration, configuration and tokenizer.
   std::span<const TokenId> end_tokens() const { return end_tokens_; }
-  const std::vector<TensorInfo>& tensors() const {
-    return tensors_;
-  }  // those that are computed with
+  // Those that are computed with, by name.
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
 
+  // `bucket` is an index of buckets(). function() is the program's number for Executable::run.
   program::Program program(size_t bucket, program::Head head) const;
-  size_t function(size_t bucket, program::Head head) const;  // for Executable::run
+  size_t function(size_t bucket, program::Head head) const;
   units::Executable& executable() const { return *executable_; }
 
  private:

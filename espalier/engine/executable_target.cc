@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace espalier::engine {
 namespace {
@@ -16,12 +18,23 @@ const program::Op& argmax_head(const program::Program& program) {
   return *found;
 }
 
+Error no_memory(std::string expected) {
+  return Error{.what = "no memory for a session",
+               .expected = std::move(expected),
+               .actual = "an allocation failed",
+               .fix = "Close other programs, or use a smaller --window."};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ExecutableTarget>> ExecutableTarget::create(const Engine& engine) {
   ASSIGN_OR_RETURN(std::unique_ptr<units::State> state,
                    engine.executable().create_state(engine.buckets().front()));
-  return std::unique_ptr<ExecutableTarget>(new ExecutableTarget(engine, std::move(state)));
+  try {
+    return std::unique_ptr<ExecutableTarget>(new ExecutableTarget(engine, std::move(state)));
+  } catch (const std::bad_alloc&) {
+    return no_memory(fmt::format("room for windows of {} rows", engine.options().window));
+  }
 }
 
 ExecutableTarget::ExecutableTarget(const Engine& engine, std::unique_ptr<units::State> state)
@@ -39,9 +52,12 @@ ExecutableTarget::ExecutableTarget(const Engine& engine, std::unique_ptr<units::
   max_indices_.resize(max_values_.size());
 }
 
-void ExecutableTarget::prepare_logits(int64_t selected_rows) {
+Status ExecutableTarget::prepare_logits(int64_t selected_rows) try {
   const size_t wanted = elements(selected_rows, vocab_size());
   if (logits_.size() < wanted) logits_.resize(wanted);
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return no_memory(fmt::format("room for the logits of {} rows", selected_rows));
 }
 
 Status ExecutableTarget::reserve(int64_t positions) {
@@ -68,14 +84,10 @@ Status ExecutableTarget::truncate(int64_t length) {
 void ExecutableTarget::run(const decode::Window& window) {
   const auto row_count = static_cast<int64_t>(window.tokens.size());
   const int64_t hidden = engine_.model().hidden_size;
-  const auto scale = static_cast<float>(engine_.model().embedding_scale);
   for (size_t row = 0; row < window.tokens.size(); ++row) {
     const auto embedding =
         std::span(embeddings_).subspan(row * elements(1, hidden), elements(1, hidden));
     engine_.executable().read_weight_rows(embedding_index_, window.tokens[row], 1, embedding);
-    if (scale != 1) {
-      for (float& value : embedding) value *= scale;
-    }
     const int32_t parent = window.parents[row];
     positions_[row] = parent < 0 ? static_cast<int32_t>(committed_length())
                                  : positions_[static_cast<size_t>(parent)] + 1;

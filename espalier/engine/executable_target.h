@@ -29,7 +29,7 @@ class ExecutableTarget : public decode::Target {
   void commit(std::span<const int32_t> path) override;
 
   // Makes room for the logits of `selected_rows` rows in a window.
-  void prepare_logits(int64_t selected_rows);
+  Status prepare_logits(int64_t selected_rows);
   // Keeps the first `length` positions; fewer, maybe none, where the unit cannot cut there.
   Status truncate(int64_t length);
 
@@ -38,7 +38,8 @@ class ExecutableTarget : public decode::Target {
   int64_t kv_bytes() const { return state_->byte_count(); }
 
  private:
-  ExecutableTarget(const Engine& engine, std::unique_ptr<units::State> state);
+  ExecutableTarget(const Engine& engine,
+                   std::unique_ptr<units::State> state);  // may throw bad_alloc
 
   const Engine& engine_;
   std::unique_ptr<units::State> state_;

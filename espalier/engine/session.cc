@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "espalier/base/clock.h"
@@ -20,6 +21,13 @@ AnswerToken report(TokenId token, std::span<const float> logits,
   return {.id = token,
           .logprob = static_cast<float>(logits[static_cast<size_t>(token)] - total),
           .best = best};
+}
+
+Error no_memory() {
+  return Error{.what = "no memory for the text",
+               .expected = {},
+               .actual = "an allocation failed",
+               .fix = "Close other programs, or use a shorter text."};
 }
 
 Status check_logprobs(const std::optional<int>& logprobs) {
@@ -44,8 +52,12 @@ double Score::perplexity() const {
 }
 
 Result<std::unique_ptr<Session>> Session::create(const Engine& engine) {
-  ASSIGN_OR_RETURN(std::unique_ptr<ExecutableTarget> target, ExecutableTarget::create(engine));
-  return std::unique_ptr<Session>(new Session(engine, std::move(target)));
+  try {
+    ASSIGN_OR_RETURN(std::unique_ptr<ExecutableTarget> target, ExecutableTarget::create(engine));
+    return std::unique_ptr<Session>(new Session(engine, std::move(target)));
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
 }
 
 Session::Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target)
@@ -91,21 +103,21 @@ Status Session::reuse(std::span<const TokenId> prompt) {
   return target_->reserve(static_cast<int64_t>(prompt.size()));
 }
 
-void Session::finish(Timings& timings) {
+bool Session::finish(Timings& timings) {
   timings.calls += target_->calls();
   timings.rows += target_->rows();
   history_.resize(static_cast<size_t>(target_->committed_length()));
-  cancelled_.store(false, std::memory_order_relaxed);
+  return cancelled_.exchange(false, std::memory_order_relaxed);
 }
 
 Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
-                           const AnswerSink& sink, Answer& answer) {
+                           const AnswerSink& sink, Answer& answer) try {
   const Stopwatch watch;
   RETURN_IF_ERROR(reuse(prompt));
   answer.reused_tokens = target_->committed_length();
   const bool needs_logits = !decode::is_plain_greedy(options.sampling) || options.logprobs;
   const auto head = needs_logits ? decode::HeadKind::kLogits : decode::HeadKind::kArgmax;
-  if (needs_logits) target_->prepare_logits(1);
+  if (needs_logits) RETURN_IF_ERROR(target_->prepare_logits(1));
   ASSIGN_OR_RETURN(decode::Sampler sampler,
                    decode::Sampler::make(options.sampling, target_->vocab_size()));
   sampler.observe_prompt(prompt);
@@ -114,10 +126,8 @@ Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOption
   answer.tokens.reserve(static_cast<size_t>(answer.max_tokens));
 
   const auto rest = prompt.subspan(static_cast<size_t>(answer.reused_tokens));
-  if (!decode::run_chain(timeline(), rest, decode::HeadRows::kLast, head)) {
-    answer.finish_reason = decode::FinishReason::kCancelled;
-    return Ok{};
-  }
+  // finish() says that it was cancelled.
+  if (!decode::run_chain(timeline(), rest, decode::HeadRows::kLast, head)) return Ok{};
   answer.timings.prefill_ms = watch.elapsed_ms();
   const decode::GenerateLimits limits{
       .max_tokens = answer.max_tokens,
@@ -129,11 +139,14 @@ Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOption
     answer.timings.decode_ms = watch.elapsed_ms() - answer.timings.ttft_ms;
     return sink(options.logprobs ? report(token, logits, best) : AnswerToken{.id = token});
   };
-  ASSIGN_OR_RETURN(answer.finish_reason,
-                   decode::generate(timeline(), sampler, head, limits, receive));
+  const auto reason = decode::generate(timeline(), sampler, head, limits, receive);
+  answer.finish_reason = reason.ok() ? *reason : decode::FinishReason::kError;
+  if (!reason.ok()) answer.error = reason.error();  // what was said is not lost
   answer.timings.decode_tokens =
       std::max<int64_t>(static_cast<int64_t>(answer.tokens.size()) - 1, 0);
   return Ok{};
+} catch (const std::bad_alloc&) {
+  return no_memory();
 }
 
 Result<Answer> Session::generate(std::span<const TokenId> prompt, const GenerateOptions& options,
@@ -153,21 +166,20 @@ Result<Answer> Session::generate(std::span<const TokenId> prompt, const Generate
   answer.timings.calls = -target_->calls();
   answer.timings.rows = -target_->rows();
   const Status status = run_answer(prompt, options, sink, answer);
-  finish(answer.timings);
+  const bool cancelled = finish(answer.timings);
   if (!status.ok()) return status.error();
+  if (cancelled) answer.finish_reason = decode::FinishReason::kCancelled;
   return answer;
 }
 
-Result<Score> Session::score(std::span<const TokenId> tokens) {
-  RETURN_IF_ERROR(check_tokens(tokens));
+Status Session::run_score(std::span<const TokenId> tokens, Score& score) try {
   const Stopwatch watch;
   RETURN_IF_ERROR(target_->truncate(0));
   RETURN_IF_ERROR(target_->reserve(static_cast<int64_t>(tokens.size())));
+  RETURN_IF_ERROR(target_->prepare_logits(target_->max_rows()));
   history_.assign(tokens.begin(), tokens.end());
-  target_->prepare_logits(target_->max_rows());
-  Score score;
-  score.timings.calls = -target_->calls();
-  score.timings.rows = -target_->rows();
+  score.logprobs.reserve(tokens.size());
+  score.best_tokens.reserve(tokens.size());
   const auto read_heads = [&](int64_t first_row, int64_t row_count) {
     for (int64_t row = 0; row < row_count; ++row) {
       const auto logits = target_->logits(row);
@@ -177,12 +189,24 @@ Result<Score> Session::score(std::span<const TokenId> tokens) {
       score.best_tokens.push_back(decode::argmax(logits));
     }
   };
-  const bool completed =
-      decode::run_chain(timeline(), tokens.first(tokens.size() - 1), decode::HeadRows::kAll,
-                        decode::HeadKind::kLogits, read_heads);
+  // finish() says whether it was cancelled.
+  (void)decode::run_chain(timeline(), tokens.first(tokens.size() - 1), decode::HeadRows::kAll,
+                          decode::HeadKind::kLogits, read_heads);
   score.timings.prefill_ms = watch.elapsed_ms();
-  finish(score.timings);
-  if (!completed) {
+  return Ok{};
+} catch (const std::bad_alloc&) {
+  return no_memory();
+}
+
+Result<Score> Session::score(std::span<const TokenId> tokens) {
+  RETURN_IF_ERROR(check_tokens(tokens));
+  Score score;
+  score.timings.calls = -target_->calls();
+  score.timings.rows = -target_->rows();
+  const Status status = run_score(tokens, score);
+  const bool cancelled = finish(score.timings);
+  if (!status.ok()) return status.error();
+  if (cancelled) {
     return Error{.what = "scoring was cancelled", .expected = "", .actual = "", .fix = ""};
   }
   return score;

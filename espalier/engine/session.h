@@ -53,37 +53,41 @@ struct Timings {
 struct Answer {
   std::vector<TokenId> tokens;  // with the end token
   decode::FinishReason finish_reason = decode::FinishReason::kLength;
-  int64_t reused_tokens = 0;  // of the prompt: their KV was still there
-  int64_t max_tokens = 0;     // after clipping to the context
-  bool clipped = false;       // options.max_tokens was more than the context has room for
+  std::optional<Error> error = {};  // with kError: why the answer ends here
+  int64_t reused_tokens = 0;        // of the prompt: their KV was still there
+  int64_t max_tokens = 0;           // after clipping to the context
+  bool clipped = false;             // options.max_tokens was more than the context has room for
   Timings timings;
 };
 
 // For each token after the first: the model's log-probability of it, and the token it holds most
 // probable.
 struct Score {
-  std::vector<float> logprobs;
-  std::vector<TokenId> best_tokens;
+  std::vector<float> logprobs;       // [tokens - 1] natural logarithms
+  std::vector<TokenId> best_tokens;  // [tokens - 1]
   Timings timings;
   double perplexity() const;
 };
 
 class Session {
  public:
+  // Fails where there is no memory for the smallest KV cache.
   static Result<std::unique_ptr<Session>> create(const Engine& engine);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Continues `prompt`, the whole text so far; an empty prompt and one beyond the context are
-  // errors.
+  // Continues `prompt`, the whole text so far. Errors: an empty prompt, one beyond the context, ids
+  // that the model does not have, options out of range, no memory for the prompt. Where memory ends
+  // later, there is an answer: what was said, and the error in it.
   Result<Answer> generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                           const AnswerSink& sink);
-  // Teacher-forced; a single token has nothing to predict. Starts from an empty state.
+  // Teacher-forced; a single token has nothing to predict. Starts from an empty state. Errors: as
+  // of generate() for the prompt; cancelled; no memory.
   Result<Score> score(std::span<const TokenId> tokens);
 
-  // Ends the running generate() or score() before its next call of the program, or else the next
-  // one at once.
+  // Ends the running generate() or score() before its next call of the program; one that is over
+  // but for its return is cancelled too. Where none runs, the next one ends at once.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
   std::span<const TokenId> tokens() const { return history_; }  // whose KV is there
@@ -96,7 +100,9 @@ class Session {
   Status run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
                     const AnswerSink& sink, Answer& answer);
   decode::Timeline timeline() const;
-  void finish(Timings& timings);  // of every generate() and score()
+  Status run_score(std::span<const TokenId> tokens, Score& score);
+  // The end of every generate() and score(): whether it was cancelled.
+  bool finish(Timings& timings);
 
   const Engine& engine_;
   std::unique_ptr<ExecutableTarget> target_;

@@ -1,6 +1,7 @@
 #include "espalier/formats/checkpoint.h"
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -10,11 +11,30 @@
 namespace espalier::formats {
 namespace {
 
-// The first bytes decide, not the name: models are downloaded under all kinds of names.
-bool begins_with_gguf(const std::string& path) {
-  std::array<char, 4> magic{};
-  std::ifstream(path, std::ios::binary).read(magic.data(), magic.size());
-  return std::string_view(magic.data(), magic.size()) == "GGUF";
+enum class Kind : uint8_t { kGguf, kSafetensors, kIndex, kUnknown };
+
+// The first bytes, which decide: models are downloaded under all kinds of names.
+Kind kind_by_bytes(const std::filesystem::path& path) {
+  std::error_code problem;
+  // Only a regular file is looked into: reading a pipe would wait.
+  if (!std::filesystem::is_regular_file(path, problem)) return Kind::kUnknown;
+  std::array<char, 9> bytes{};
+  std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size());
+  if (std::string_view(bytes.data(), 4) == "GGUF") return Kind::kGguf;
+  // safetensors: the length of a header, and the object that it begins with.
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  const auto file_bytes = std::filesystem::file_size(path, problem);
+  const bool fits = !problem && header_bytes > 0 && header_bytes < file_bytes;
+  return fits && bytes.back() == '{' ? Kind::kSafetensors : Kind::kUnknown;
+}
+
+// The name, where the bytes say nothing: an index is JSON, and a damaged file is to be told what is
+// wrong with it.
+Kind kind_by_name(const std::string& path) {
+  if (path.ends_with(".gguf")) return Kind::kGguf;
+  if (path.ends_with(".safetensors")) return Kind::kSafetensors;
+  return path.ends_with(".safetensors.index.json") ? Kind::kIndex : Kind::kUnknown;
 }
 
 }  // namespace
@@ -29,13 +49,16 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
                  .actual = problem ? problem.message() : "nothing there",
                  .fix = "Check the path."};
   }
-  if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
-    return open_hf_checkpoint(location.parent_path().string(), path);
+  const Kind by_bytes = kind_by_bytes(location);
+  switch (by_bytes == Kind::kUnknown ? kind_by_name(path) : by_bytes) {
+    case Kind::kGguf:
+      return open_gguf_checkpoint(path);
+    case Kind::kSafetensors:
+    case Kind::kIndex:
+      return open_hf_checkpoint(location.parent_path().string(), path);
+    case Kind::kUnknown:
+      break;
   }
-  // Only a regular file is looked into: reading a pipe would wait.
-  const bool is_file = std::filesystem::is_regular_file(location, problem);
-  const bool is_gguf = path.ends_with(".gguf") || (is_file && begins_with_gguf(path));
-  if (is_gguf) return open_gguf_checkpoint(path);
   return Error{.what = fmt::format("'{}' is not a model", path),
                .expected = "a GGUF file, a .safetensors file or a model directory",
                .actual = "a file of another kind",

@@ -170,6 +170,10 @@ Result<Json> gguf_generation_config(const GgufMetadata& metadata) {
     ASSIGN_OR_RETURN(const int64_t id, metadata.integer(key));
     if (std::find(ends.begin(), ends.end(), Json(id)) == ends.end()) ends.push_back(id);
   }
+  // GGUF has no word for whether to draw; a temperature says it.
+  if (const Json* temperature = json_find(config, "temperature")) {
+    config["do_sample"] = temperature->get<double>() > 0;
+  }
   if (!ends.empty()) config["eos_token_id"] = ends.size() == 1 ? ends[0] : ends;
   return config;
 }

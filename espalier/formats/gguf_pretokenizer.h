@@ -1,5 +1,5 @@
-// What the values of `tokenizer.ggml.pre` mean: one row for each name that llama.cpp writes and whose pipeline
-// is known exactly. Constant table.
+// What the values of `tokenizer.ggml.pre` mean: one row for each name that llama.cpp writes and
+// whose pipeline is known exactly. Constant table.
 #pragma once
 
 #include <string>

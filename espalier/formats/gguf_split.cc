@@ -33,7 +33,7 @@ Result<Part> open_part(const std::string& path) {
   if (part.number < 0 || part.number >= part.count || part.count > kSplitFilesLimit) {
     return not_a_set(fmt::format("'{}' has a wrong split number", path),
                      fmt::format("split.no below split.count, at most {}", kSplitFilesLimit),
-                     fmt::format("file {} of {}", part.number, part.count));
+                     fmt::format("split.no {} of {}", part.number, part.count));
   }
   return part;
 }

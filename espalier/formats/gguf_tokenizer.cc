@@ -48,8 +48,8 @@ Result<std::vector<int64_t>> token_types(const GgufMetadata& metadata, size_t vo
   return types;
 }
 
-// Control and user-defined tokens are looked for in the text, control ones raw. What ends a text is control whatever
-// its type says: some converters forgot.
+// Control and user-defined tokens are looked for in the text, control ones raw. What ends a text is
+// control whatever its type says: some converters forgot.
 void add_tokens(std::vector<int64_t> types, TokenizerData& data) {
   for (const auto& id : {data.bos_id, data.eos_id}) {
     if (id) types[static_cast<size_t>(*id)] = kControl;

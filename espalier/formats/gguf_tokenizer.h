@@ -1,6 +1,6 @@
-// Reads the tokenizer of a GGUF file into TokenizerData, in the vocabulary of tokenizer.json. GGUF names its
-// pre-tokenizer only ("smollm"); the table in gguf_pretokenizer.h says what the names mean. Models: "gpt2"
-// (byte-level BPE) and "llama" (SentencePiece BPE). Pure function.
+// Reads the tokenizer of a GGUF file into TokenizerData, in the vocabulary of tokenizer.json. GGUF
+// names its pre-tokenizer only ("smollm"); the table in gguf_pretokenizer.h says what the names
+// mean. Models: "gpt2" (byte-level BPE) and "llama" (SentencePiece BPE). Pure function.
 #pragma once
 
 #include "espalier/base/result.h"

@@ -80,6 +80,13 @@ Json text_config(Json config) {
   return text;
 }
 
+Error quantised_error(const fs::path& directory, std::string actual) {
+  return Error{.what = fmt::format("'{}' has quantised weights", directory.string()),
+               .expected = "F32, F16 or BF16 weights, or a GGUF file",
+               .actual = std::move(actual),
+               .fix = "Use the original checkpoint; it is quantised when it is loaded."};
+}
+
 Result<Json> read_config(const fs::path& directory) {
   ASSIGN_OR_RETURN(Json config, read_json(directory / "config.json", kConfigBytesLimit));
   if (config.is_null()) {
@@ -88,15 +95,31 @@ Result<Json> read_config(const fs::path& directory) {
                  .actual = "no such file",
                  .fix = "Name a GGUF file, or a directory with config.json and model.safetensors."};
   }
-  config = text_config(std::move(config));
+  // Either configuration of a multimodal model may say it.
+  const Json* inner = json_find(config, "text_config");
   for (const char* key : {"quantization_config", "quantization"}) {
-    if (json_find(config, key) == nullptr) continue;
-    return Error{.what = fmt::format("'{}' has quantised weights", directory.string()),
-                 .expected = "F32, F16 or BF16 weights, or a GGUF file",
-                 .actual = fmt::format("'{}' in config.json", key),
-                 .fix = "Use the original checkpoint; it is quantised when it is loaded."};
+    const bool inside = inner != nullptr && json_find(*inner, key) != nullptr;
+    if (!inside && json_find(config, key) == nullptr) continue;
+    return quantised_error(directory, fmt::format("'{}' in config.json", key));
   }
-  return config;
+  return text_config(std::move(config));
+}
+
+// FP8 weights mean nothing without the scales that lie beside them, and there are several
+// conventions for those.
+Status check_no_scales(const fs::path& directory,
+                       const std::map<std::string, TensorView>& tensors) {
+  for (const auto& [name, view] : tensors) {
+    if (view.encoding != Encoding::kF8E4M3 && view.encoding != Encoding::kF8E5M2) continue;
+    const std::string stem = name.substr(0, name.rfind('.'));
+    for (const std::string& scale :
+         {name + "_scale", name + "_scale_inv", stem + ".scale_weight", stem + ".scale"}) {
+      if (!tensors.contains(scale)) continue;
+      return quantised_error(directory, fmt::format("'{}' in {} with its scales in '{}'", name,
+                                                    name_of(view.encoding), scale));
+    }
+  }
+  return Ok{};
 }
 
 Result<Safetensors> open_weights(const fs::path& directory, const std::string& weights_path) {
@@ -173,6 +196,14 @@ Status read_text_parts(const fs::path& directory, Checkpoint& checkpoint) {
   return Ok{};
 }
 
+// The last name of a path, whatever way it is written: "model/", ".", "../model".
+std::string directory_name(const fs::path& directory) {
+  std::error_code problem;  // without a working directory the path itself has to do
+  fs::path path = fs::absolute(directory, problem);
+  path = (problem ? directory : path).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 }  // namespace
 
 Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
@@ -185,8 +216,9 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   ASSIGN_OR_RETURN(checkpoint.generation_config,
                    read_json(root / "generation_config.json", kConfigBytesLimit));
   checkpoint.name = text_of(checkpoint.config, "_name_or_path");
-  if (checkpoint.name.empty()) checkpoint.name = root.filename().string();
+  if (checkpoint.name.empty()) checkpoint.name = directory_name(root);
   ASSIGN_OR_RETURN(Safetensors content, open_weights(root, weights_path));
+  RETURN_IF_ERROR(check_no_scales(root, content.tensors));
   ASSIGN_OR_RETURN(auto tensors, strip_prefixes(std::move(content.tensors)));
   checkpoint.weights = Weights(std::move(tensors), std::move(content.owners));
   RETURN_IF_ERROR(read_text_parts(root, checkpoint));

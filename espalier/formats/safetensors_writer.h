@@ -1,8 +1,6 @@
 // SafetensorsWriter: writes a safetensors file of any size with little memory. Tensors are declared
 // first, then their bytes are appended in the order of declaration, in pieces of any size. The file
-// appears under its name only when finish() succeeds: until then it is a temporary file beside it,
-// which the destructor removes, so no error, full disk or early return leaves a half-written file.
-// One thread at a time.
+// appears under its name only when finish() succeeds (base/atomic_file.h). One thread at a time.
 //
 //   ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::create(path, declarations, {}));
 //   for (each tensor, each row) RETURN_IF_ERROR(writer.append(std::as_bytes(row)));
@@ -12,11 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "espalier/base/atomic_file.h"
 #include "espalier/base/dtype.h"
 #include "espalier/base/result.h"
 
@@ -34,20 +33,15 @@ class SafetensorsWriter {
   static Result<SafetensorsWriter> create(const std::string& path,
                                           std::span<const TensorDeclaration> tensors,
                                           const std::map<std::string, std::string>& metadata);
-  SafetensorsWriter(SafetensorsWriter&&) noexcept;
-  SafetensorsWriter& operator=(SafetensorsWriter&&) noexcept;
-  ~SafetensorsWriter();
-
   Status append(std::span<const std::byte> bytes);
   // Every declared byte must have been appended; the writer cannot be used afterwards.
   Status finish();
 
  private:
-  class TemporaryFile;
-  SafetensorsWriter(std::string path, std::unique_ptr<TemporaryFile> file, uint64_t data_bytes);
+  SafetensorsWriter(AtomicFile file, uint64_t data_bytes)
+      : file_(std::move(file)), bytes_left_(data_bytes) {}
 
-  std::string path_;
-  std::unique_ptr<TemporaryFile> file_;
+  AtomicFile file_;
   uint64_t bytes_left_ = 0;
 };
 

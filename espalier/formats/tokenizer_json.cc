@@ -20,8 +20,8 @@ const Json& member_or_null(const Json& object, const std::string& key) {
   return member == nullptr ? kNull : *member;
 }
 
-// Gives texts their ids as the library does: a text that the vocabulary or an earlier added token has keeps its
-// id, others are numbered from the size of the vocabulary on.
+// Gives texts their ids as the library does: a text that the vocabulary or an earlier added token
+// has keeps its id, others are numbered from the size of the vocabulary on.
 class TokenIds {
  public:
   explicit TokenIds(const Json& vocabulary)
@@ -118,7 +118,8 @@ void add_token(AddedToken token, TokenIds& ids, TokenizerData& data) {
   data.added_tokens.push_back(std::move(token));
 }
 
-// A named token of tokenizer_config.json: a text, or an object with its flags; nothing where it is absent.
+// A named token of tokenizer_config.json: a text, or an object with its flags; nothing where it is
+// absent.
 Result<std::optional<AddedToken>> named_token(const Json& config, const std::string& key) {
   const Json* value = json_find(config, key);
   if (value == nullptr) return std::optional<AddedToken>();
@@ -131,7 +132,8 @@ Result<std::optional<AddedToken>> named_token(const Json& config, const std::str
   return std::optional(*token);
 }
 
-// transformers adds what the configuration lists and tokenizer.json lacks, and makes the named tokens special.
+// transformers adds what the configuration lists and tokenizer.json lacks, and makes the named
+// tokens special.
 Status add_configured_tokens(const Json& config, TokenIds& ids, TokenizerData& data) {
   const Json& listed = member_or_null(config, "added_tokens_decoder");
   std::map<int64_t, AddedToken> by_id;
@@ -159,7 +161,8 @@ Result<std::optional<TokenId>> named_id(const Json& config, const std::string& k
   return token ? ids.find(token->content) : std::nullopt;
 }
 
-// An explicit add_bos_token or add_eos_token replaces the post-processor, and the other one counts as false.
+// An explicit add_bos_token or add_eos_token replaces the post-processor, and the other one counts
+// as false.
 Status read_bos_and_eos(const Json& config, const TokenIds& ids, TokenizerData& data) {
   ASSIGN_OR_RETURN(data.bos_id, named_id(config, "bos_token", ids));
   ASSIGN_OR_RETURN(data.eos_id, named_id(config, "eos_token", ids));

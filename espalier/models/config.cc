@@ -44,22 +44,12 @@ Result<int64_t> layer_count(const Json& config, const Weights& weights) {
                       fmt::format("at most {}", tensors), fmt::format("{}", layers));
 }
 
-std::string tensor_prefix(const Weights& weights) {
-  for (const char* prefix : {"language_model.model.", "model.language_model.model."}) {
-    if (weights.contains(std::string(prefix) + "embed_tokens.weight")) return prefix;
-  }
-  return "model.";
-}
-
-Result<std::string> head_tensor(const Json& config, const Weights& weights,
-                                const std::string& prefix) {
-  const std::string outer = prefix.substr(0, prefix.size() - std::string_view("model.").size());
-  for (const auto& name : {outer + "lm_head.weight", std::string("lm_head.weight")}) {
-    if (weights.contains(name)) return name;
-  }
+Result<std::string> head_tensor(const Json& config, const Weights& weights) {
+  const std::string own = "lm_head.weight";
+  if (weights.contains(own)) return own;
   ASSIGN_OR_RETURN(const bool tied_by_word, json_bool_or(config, "tie_word_embeddings", true));
   ASSIGN_OR_RETURN(const bool tied, json_bool_or(config, "tie_embedding", tied_by_word));
-  if (tied) return prefix + "embed_tokens.weight";
+  if (tied) return std::string(kEmbeddingTensor);
   return Error{.what = "tensor 'lm_head.weight' is missing",
                .expected = "it, because 'tie_word_embeddings' is false",
                .actual = {},

@@ -11,6 +11,8 @@
 
 namespace espalier::models {
 
+inline constexpr const char* kEmbeddingTensor = "model.embed_tokens.weight";
+
 // Largest width, head count or vocabulary that is believed; products of two stay far within 64
 // bits.
 inline constexpr int64_t kMaxDimension = int64_t{1} << 24;
@@ -37,14 +39,9 @@ Status expect_divides(const std::string& divisor_key, int64_t divisor,
 // a lie and is refused before anything is built from it.
 Result<int64_t> layer_count(const Json& config, const Weights& weights);
 
-// What comes before "embed_tokens.weight" in the names of the checkpoint: "model.", or what
-// multimodal exports put around it.
-std::string tensor_prefix(const Weights& weights);
-
 // "lm_head.weight" where the checkpoint has it, otherwise the embedding, unless the configuration
-// says that the head is not tied. `prefix` is tensor_prefix().
-Result<std::string> head_tensor(const Json& config, const Weights& weights,
-                                const std::string& prefix);
+// says that the head is not tied.
+Result<std::string> head_tensor(const Json& config, const Weights& weights);
 
 // Rows of a matrix of `columns` columns: the width that the configuration leaves to the weights.
 Result<int64_t> rows_of(const Weights& weights, const std::string& tensor, int64_t columns);

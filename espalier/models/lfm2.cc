@@ -15,6 +15,7 @@
 #include "espalier/models/blocks.h"
 #include "espalier/models/config.h"
 #include "espalier/models/families.h"
+#include "espalier/program/ops.h"
 
 namespace espalier::models {
 namespace {
@@ -26,12 +27,10 @@ constexpr double kDefaultTheta = 1e6;
 constexpr double kDefaultEpsilon = 1e-5;
 constexpr int64_t kDefaultContext = 128000;  // positions
 constexpr int64_t kDefaultKernel = 3;
-constexpr int64_t kMaxKernel = 64;
 
 enum class LayerKind : uint8_t { kConv, kAttention };
 
 struct Lfm2Config {
-  std::string prefix;  // of tensor names, "model."
   int64_t vocab = 0;
   int64_t hidden = 0;
   int64_t context = 0;  // positions
@@ -45,9 +44,7 @@ struct Lfm2Config {
   FfnConfig ffn;
 };
 
-std::string layer_prefix(const Lfm2Config& config, size_t layer) {
-  return fmt::format("{}layers.{}.", config.prefix, layer);
-}
+std::string layer_prefix(size_t layer) { return fmt::format("model.layers.{}.", layer); }
 
 // The same value under an older and a newer name; the first that is there.
 Result<int64_t> dimension_of_either(const Json& json, const char* first, const char* second) {
@@ -62,11 +59,12 @@ Result<std::vector<LayerKind>> kinds_from_types(const Json& types, int64_t layer
   }
   std::vector<LayerKind> kinds;
   for (const Json& type : types) {
-    if (type != "conv" && type != "full_attention") {
+    const auto* name = type.get_ptr<const std::string*>();
+    if (name == nullptr || (*name != "conv" && *name != "full_attention")) {
       return config_error("'layer_types' has an unknown entry", "\"conv\" or \"full_attention\"",
                           type.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60));
     }
-    kinds.push_back(type == "conv" ? LayerKind::kConv : LayerKind::kAttention);
+    kinds.push_back(*name == "conv" ? LayerKind::kConv : LayerKind::kAttention);
   }
   return kinds;
 }
@@ -111,18 +109,15 @@ Status read_attention(const Json& json, const Weights& weights, Lfm2Config& conf
 // The FFN's width is the tensor's: block_ff_dim is adjusted by rules that exporters disagree on.
 Status read_ffn(const Weights& weights, Lfm2Config& config) {
   config.ffn = {.hidden = config.hidden, .gate = "w1", .up = "w3", .down = "w2"};
-  ASSIGN_OR_RETURN(
-      config.ffn.width,
-      rows_of(weights, layer_prefix(config, 0) + "feed_forward.w1.weight", config.hidden));
+  ASSIGN_OR_RETURN(config.ffn.width,
+                   rows_of(weights, layer_prefix(0) + "feed_forward.w1.weight", config.hidden));
   return Ok{};
 }
 
 Result<Lfm2Config> read_config(const Json& json, const Weights& weights) {
   Lfm2Config config;
-  config.prefix = tensor_prefix(weights);
   ASSIGN_OR_RETURN(config.hidden, dimension_of_either(json, "hidden_size", "block_dim"));
-  ASSIGN_OR_RETURN(config.vocab,
-                   rows_of(weights, config.prefix + "embed_tokens.weight", config.hidden));
+  ASSIGN_OR_RETURN(config.vocab, rows_of(weights, kEmbeddingTensor, config.hidden));
   ASSIGN_OR_RETURN(const int64_t layers, layer_count(json, weights));
   ASSIGN_OR_RETURN(config.layers, read_layer_kinds(json, layers));
   ASSIGN_OR_RETURN(config.context,
@@ -130,13 +125,14 @@ Result<Lfm2Config> read_config(const Json& json, const Weights& weights) {
   ASSIGN_OR_RETURN(const double block_epsilon, epsilon_or(json, "block_norm_eps", kDefaultEpsilon));
   ASSIGN_OR_RETURN(config.epsilon, epsilon_or(json, "norm_eps", block_epsilon));
   ASSIGN_OR_RETURN(config.conv_kernel,
-                   dimension_or(json, "conv_L_cache", kDefaultKernel, kMaxKernel));
+                   dimension_or(json, "conv_L_cache", kDefaultKernel, program::kMaxConvTaps));
   if (config.conv_kernel < 2) {
-    return config_error("'conv_L_cache' is out of range", fmt::format("2 to {}", kMaxKernel), "1");
+    return config_error("'conv_L_cache' is out of range",
+                        fmt::format("2 to {}", program::kMaxConvTaps), "1");
   }
   ASSIGN_OR_RETURN(config.conv_bias, json_bool_or(json, "conv_bias", false));
   for (const LayerKind kind : config.layers) config.has_conv |= kind == LayerKind::kConv;
-  ASSIGN_OR_RETURN(config.head_tensor, head_tensor(json, weights, config.prefix));
+  ASSIGN_OR_RETURN(config.head_tensor, head_tensor(json, weights));
   RETURN_IF_ERROR(read_attention(json, weights, config));
   RETURN_IF_ERROR(read_ffn(weights, config));
   if (const int64_t limit = config.attention.rope.context_limit; limit > 0) {
@@ -177,7 +173,7 @@ program::Program build(const Lfm2Config& config, const FunctionShape& shape) {
       window_inputs(builder, config.hidden, config.has_conv ? config.conv_kernel : 0);
   ValueId h = window.embeddings;
   for (size_t layer = 0; layer < config.layers.size(); ++layer) {
-    const std::string prefix = layer_prefix(config, layer);
+    const std::string prefix = layer_prefix(layer);
     const std::string scope = fmt::format("layers.{}.", layer);
     builder.scope(scope);
     const auto norm = [&](const char* name, ValueId x) {
@@ -195,8 +191,8 @@ program::Program build(const Lfm2Config& config, const FunctionShape& shape) {
     x = gated_ffn(builder, config.ffn, prefix + "feed_forward.", norm("ffn_norm", h));
     h = builder.add("ffn_residual", h, x);
   }
-  head_block(builder, window, h, config.prefix + "embedding_norm.weight", config.epsilon,
-             config.head_tensor, config.vocab, config.hidden);
+  head_block(builder, window, h, "model.embedding_norm.weight", config.epsilon, config.head_tensor,
+             config.vocab, config.hidden);
   return builder.finish();
 }
 
@@ -210,7 +206,7 @@ Result<Model> make_lfm2(const Json& json, const Weights& weights) {
   model.hidden_size = config.hidden;
   model.layer_count = static_cast<int64_t>(config.layers.size());
   model.context_length = config.context;
-  model.embedding_tensor = config.prefix + "embed_tokens.weight";
+  model.embedding_tensor = kEmbeddingTensor;
   model.head_tensor = config.head_tensor;
   const auto shared = std::make_shared<const Lfm2Config>(std::move(config));
   model.build = [shared](const FunctionShape& shape) { return build(*shared, shape); };

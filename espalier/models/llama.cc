@@ -42,7 +42,6 @@ constexpr int64_t kDefaultSlidingWindow = 4096;  // positions; where the key is 
 constexpr int64_t kDefaultFullLayers = 28;       // Qwen's max_window_layers
 
 struct LlamaConfig {
-  std::string prefix;  // of tensor names, "model."
   int64_t vocab = 0;
   int64_t hidden = 0;
   int64_t layers = 0;
@@ -53,9 +52,7 @@ struct LlamaConfig {
   FfnConfig ffn;
 };
 
-std::string layer_prefix(const LlamaConfig& config, int64_t layer) {
-  return fmt::format("{}layers.{}.", config.prefix, layer);
-}
+std::string layer_prefix(int64_t layer) { return fmt::format("model.layers.{}.", layer); }
 
 // The configuration's word where it has one; otherwise whether the checkpoint has the tensor.
 Result<bool> has_bias(const Json& json, const std::string& key, const Weights& weights,
@@ -107,7 +104,7 @@ Status read_attention(const Json& json, const Weights& weights, const Family& fa
                         fmt::format("at most {}", kMaxDimension),
                         fmt::format("{}", attention.heads * attention.head_dim));
   }
-  const std::string first = layer_prefix(config, 0) + "self_attn.";
+  const std::string first = layer_prefix(0) + "self_attn.";
   ASSIGN_OR_RETURN(attention.qkv_bias,
                    has_bias(json, "attention_bias", weights, first + "q_proj.bias"));
   ASSIGN_OR_RETURN(attention.out_bias,
@@ -131,7 +128,7 @@ Status read_ffn(const Json& json, const Weights& weights, LlamaConfig& config) {
     return config_error("'hidden_act' is not supported", "silu", activation);
   }
   config.ffn = {.hidden = config.hidden, .gate = "gate_proj", .up = "up_proj", .down = "down_proj"};
-  const std::string first = layer_prefix(config, 0) + "mlp.gate_proj";
+  const std::string first = layer_prefix(0) + "mlp.gate_proj";
   ASSIGN_OR_RETURN(const int64_t stored_width, rows_of(weights, first + ".weight", config.hidden));
   ASSIGN_OR_RETURN(config.ffn.width, dimension_or(json, "intermediate_size", stored_width));
   ASSIGN_OR_RETURN(config.ffn.bias, has_bias(json, "mlp_bias", weights, first + ".bias"));
@@ -140,14 +137,12 @@ Status read_ffn(const Json& json, const Weights& weights, LlamaConfig& config) {
 
 Result<LlamaConfig> read_config(const Json& json, const Weights& weights, const Family& family) {
   LlamaConfig config;
-  config.prefix = tensor_prefix(weights);
   ASSIGN_OR_RETURN(config.hidden, dimension(json, "hidden_size"));
-  ASSIGN_OR_RETURN(config.vocab,
-                   rows_of(weights, config.prefix + "embed_tokens.weight", config.hidden));
+  ASSIGN_OR_RETURN(config.vocab, rows_of(weights, kEmbeddingTensor, config.hidden));
   ASSIGN_OR_RETURN(config.layers, layer_count(json, weights));
   ASSIGN_OR_RETURN(config.context, context_length(json, config, family));
   ASSIGN_OR_RETURN(config.epsilon, epsilon_or(json, "rms_norm_eps", kDefaultEpsilon));
-  ASSIGN_OR_RETURN(config.head_tensor, head_tensor(json, weights, config.prefix));
+  ASSIGN_OR_RETURN(config.head_tensor, head_tensor(json, weights));
   RETURN_IF_ERROR(read_attention(json, weights, family, config));
   RETURN_IF_ERROR(read_ffn(json, weights, config));
   if (const int64_t limit = config.attention.rope.context_limit; limit > 0) {
@@ -161,7 +156,7 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
   const WindowInputs window = window_inputs(builder, config.hidden, /*conv_kernel=*/0);
   ValueId h = window.embeddings;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
-    const std::string prefix = layer_prefix(config, layer);
+    const std::string prefix = layer_prefix(layer);
     const std::string scope = fmt::format("layers.{}.", layer);
     builder.scope(scope);
     const auto norm = [&](const char* output, const char* name, ValueId x) {
@@ -175,7 +170,7 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
     x = gated_ffn(builder, config.ffn, prefix + "mlp.", x);
     h = builder.add("ffn_residual", h, x);
   }
-  head_block(builder, window, h, config.prefix + "norm.weight", config.epsilon, config.head_tensor,
+  head_block(builder, window, h, "model.norm.weight", config.epsilon, config.head_tensor,
              config.vocab, config.hidden);
   return builder.finish();
 }
@@ -188,7 +183,7 @@ Result<Model> make(const Json& json, const Weights& weights, const Family& famil
   model.hidden_size = config.hidden;
   model.layer_count = config.layers;
   model.context_length = config.context;
-  model.embedding_tensor = config.prefix + "embed_tokens.weight";
+  model.embedding_tensor = kEmbeddingTensor;
   model.head_tensor = config.head_tensor;
   const auto shared = std::make_shared<const LlamaConfig>(std::move(config));
   model.build = [shared](const FunctionShape& shape) { return build(*shared, shape); };

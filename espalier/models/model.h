@@ -27,10 +27,9 @@ struct Model {
   int64_t vocab_size = 0;    // rows of the embedding table
   int64_t hidden_size = 0;
   int64_t layer_count = 0;
-  int64_t context_length = 0;    // positions
-  std::string embedding_tensor;  // [vocab_size, hidden_size]
-  std::string head_tensor;       // the same name where the head is tied
-  double embedding_scale = 1.0;
+  int64_t context_length = 0;                 // positions
+  std::string embedding_tensor;               // [vocab_size, hidden_size]
+  std::string head_tensor;                    // the same name where the head is tied
   std::vector<std::string> required_tensors;  // all tensors of the checkpoint that programs read
   std::function<program::Program(const FunctionShape&)> build;
 };

@@ -8,11 +8,17 @@
 
 #include "espalier/base/dequantize.h"
 #include "espalier/models/config.h"
+#include "espalier/program/ops.h"
 
 namespace espalier::models {
 namespace {
 
 constexpr const char* kFrequencyFactorsTensor = "rope_freqs.weight";
+
+// Parameters lie strictly between these: far beyond what any model has, and near enough that the
+// quotients of a few of them stay inside fp64.
+constexpr double kLeastParameter = 1e-6;
+constexpr double kMostParameter = 1e12;
 
 struct Settings {
   Json parameters;  // rope_parameters, or rope_scaling: one flat object
@@ -23,11 +29,16 @@ struct Settings {
   int64_t original_context = 0;  // of the unscaled training
 };
 
-Result<double> positive_number(const Json& object, const std::string& key, double least = 0) {
+// NaN is in no range.
+bool is_between(double value, double least, double most) { return value > least && value < most; }
+
+Result<double> positive_number(const Json& object, const std::string& key,
+                               double least = kLeastParameter) {
   ASSIGN_OR_RETURN(const double value, json_number(object, key));
-  if (std::isfinite(value) && value > least && value < 1e12) return value;
+  if (is_between(value, least, kMostParameter)) return value;
   return config_error(fmt::format("rope parameter '{}' is out of range", key),
-                      fmt::format("a number above {}", least), fmt::format("{}", value));
+                      fmt::format("a number above {} and below {}", least, kMostParameter),
+                      fmt::format("{}", value));
 }
 
 Result<double> positive_number_or(const Json& object, const std::string& key, double fallback) {
@@ -135,15 +146,21 @@ Result<double> yarn_scale(const Settings& settings, double factor) {
   ASSIGN_OR_RETURN(const double all_dim, json_number_or(parameters, "mscale_all_dim", 0));
   if (multiplier == 0 || all_dim == 0) return yarn_magnitude(factor, 1);
   const double scale = yarn_magnitude(factor, multiplier) / yarn_magnitude(factor, all_dim);
-  if (std::isfinite(scale)) return scale;
-  return config_error("rope parameters 'mscale' and 'mscale_all_dim' are out of range",
-                      "a finite quotient", fmt::format("{}", scale));
+  if (is_between(scale, kLeastParameter, kMostParameter)) return scale;
+  return config_error(
+      "rope parameters 'mscale' and 'mscale_all_dim' are out of range",
+      fmt::format("a quotient above {} and below {}", kLeastParameter, kMostParameter),
+      fmt::format("{}", scale));
 }
 
 // YaRN: dimensions that turn more than beta_fast times within the old context are kept, those that
 // turn less than beta_slow times are stretched, with a linear ramp over the dimensions between.
 Status yarn_scaling(const Settings& settings, Rope& rope) {
   const Json& parameters = settings.parameters;
+  if (settings.theta <= 1) {  // dimensions are found by its logarithm
+    return config_error("rope parameter 'rope_theta' is out of range", "a number above 1 with yarn",
+                        fmt::format("{}", settings.theta));
+  }
   const auto original = static_cast<double>(settings.original_context);
   ASSIGN_OR_RETURN(const double factor,
                    positive_number_or(parameters, "factor",
@@ -234,13 +251,27 @@ Status divide_by_factors(const Weights& weights, Rope& rope) {
   std::vector<float> factors(rope.frequencies.size());
   dequantize(view.encoding, view.bytes, factors);
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (!std::isfinite(factors[i]) || factors[i] <= 0) {
-      return Error{.what = fmt::format("tensor '{}' has a bad value", kFrequencyFactorsTensor),
-                   .expected = "positive numbers",
-                   .actual = fmt::format("{} at {}", factors[i], i),
-                   .fix = "The file is damaged."};
+    if (!is_between(static_cast<double>(factors[i]), kLeastParameter, kMostParameter)) {
+      return Error{
+          .what = fmt::format("tensor '{}' has a bad value", kFrequencyFactorsTensor),
+          .expected = fmt::format("numbers above {} and below {}", kLeastParameter, kMostParameter),
+          .actual = fmt::format("{} at {}", factors[i], i),
+          .fix = "The file is damaged."};
     }
     rope.frequencies[i] /= static_cast<double>(factors[i]);
+  }
+  return Ok{};
+}
+
+// To fp32, where the parameters have left frequencies that a program may have.
+Status round_frequencies(Rope& rope) {
+  for (double& frequency : rope.frequencies) {
+    if (!(frequency >= 0 && frequency <= program::kMaxRopeFrequency)) {
+      return config_error("the rope parameters make a bad frequency",
+                          fmt::format("0 to {} radians a position", program::kMaxRopeFrequency),
+                          fmt::format("{}", frequency));
+    }
+    frequency = static_cast<float>(frequency);
   }
   return Ok{};
 }
@@ -260,7 +291,7 @@ Result<Rope> read_rope(const Json& config, const Weights& weights, int64_t head_
   rope.frequencies = base_frequencies(settings.theta, settings.rotary_dim);
   RETURN_IF_ERROR(apply_scaling(settings, rope));
   RETURN_IF_ERROR(divide_by_factors(weights, rope));
-  for (double& frequency : rope.frequencies) frequency = static_cast<float>(frequency);
+  RETURN_IF_ERROR(round_frequencies(rope));
   return rope;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace espalier::program {
 namespace {
@@ -39,8 +40,8 @@ Status expect_bias(const OpView& view, size_t index, int64_t size, std::string_v
   return expect_weight(view, index, {1, size}, rule);
 }
 
-Status expect_that(bool holds, std::string_view rule, std::string subject, std::string expected,
-                   std::string actual) {
+Status expect_that(bool holds, std::string_view rule, const std::string& subject,
+                   std::string expected, std::string actual) {
   if (holds) return Ok{};
   return rule_error(rule, subject, std::move(expected), std::move(actual),
                     "Correct the op or its attribute.");
@@ -51,6 +52,14 @@ Status expect_epsilon(const OpView& view, std::string_view rule) {
   return expect_that(std::isfinite(epsilon) && epsilon >= 0 && epsilon < 1, rule,
                      "attribute 'epsilon'", "a number from 0 to below 1",
                      fmt::format("{}", epsilon));
+}
+
+// Units compute with it as fp32.
+Status expect_scale(const OpView& view, std::string_view rule) {
+  const double scale = view.op.number("scale");
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return expect_that(std::abs(scale) <= kMost, rule, "attribute 'scale'",
+                     "a number that fp32 can hold", fmt::format("{}", scale));
 }
 
 Outputs linear_shapes(const OpView& view) {
@@ -93,24 +102,23 @@ Outputs rope_shapes(const OpView& view) {
       pairs >= 1 && pairs <= head_dim / 2, "rope.frequencies", "attribute 'frequencies'",
       fmt::format("1 to {} values", head_dim / 2), fmt::format("{}", pairs)));
   for (const double frequency : frequencies) {
-    RETURN_IF_ERROR(expect_that(std::isfinite(frequency), "rope.frequencies",
-                                "attribute 'frequencies'", "finite values",
-                                fmt::format("{}", frequency)));
+    RETURN_IF_ERROR(expect_that(
+        std::abs(frequency) <= kMaxRopeFrequency, "rope.frequencies", "attribute 'frequencies'",
+        fmt::format("values up to {}", kMaxRopeFrequency), fmt::format("{}", frequency)));
   }
   RETURN_IF_ERROR(expect_that(style == "neox" || style == "interleaved", "rope.style",
                               "attribute 'style'", "\"neox\" or \"interleaved\"", style));
-  const double scale = view.op.number("scale");
-  RETURN_IF_ERROR(expect_that(std::isfinite(scale), "rope.scale", "attribute 'scale'",
-                              "a finite number", fmt::format("{}", scale)));
+  RETURN_IF_ERROR(expect_scale(view, "rope.scale"));
   return one_output(x);
 }
 
 Outputs short_conv_shapes(const OpView& view) {
   const Shape z = view.input(0);
   const int64_t kernel = view.weight(0).columns;
-  RETURN_IF_ERROR(expect_that(kernel >= 2 && kernel <= 64, "short_conv.kernel",
+  RETURN_IF_ERROR(expect_that(kernel >= 2 && kernel <= kMaxConvTaps, "short_conv.kernel",
                               fmt::format("weight '{}'", view.weight(0).tensor),
-                              "a kernel of 2 to 64 taps", fmt::format("{}", kernel)));
+                              fmt::format("a kernel of 2 to {} taps", kMaxConvTaps),
+                              fmt::format("{}", kernel)));
   RETURN_IF_ERROR(expect_weight(view, 0, {z.channels, kernel}, "short_conv.weight"));
   if (view.has_weight(1)) RETURN_IF_ERROR(expect_bias(view, 1, z.channels, "short_conv.bias"));
   RETURN_IF_ERROR(expect_input(view, 1, {z.rows, kernel - 1}, "short_conv.gather"));
@@ -150,9 +158,7 @@ Outputs attention_shapes(const OpView& view) {
                               fmt::format("state '{}'", view.state().name),
                               fmt::format("{} channels", kv_heads * head_dim),
                               shape_text(view.state().shape)));
-  const double scale = view.op.number("scale");
-  RETURN_IF_ERROR(expect_that(std::isfinite(scale), "attention.scale", "attribute 'scale'",
-                              "a finite number", fmt::format("{}", scale)));
+  RETURN_IF_ERROR(expect_scale(view, "attention.scale"));
   return one_output(q);
 }
 

@@ -17,6 +17,11 @@
 
 namespace espalier::program {
 
+// What validation lets through, so that units can rely on it: taps of a short convolution, and
+// radians a position (times any position, far inside fp32).
+inline constexpr int64_t kMaxConvTaps = 64;
+inline constexpr double kMaxRopeFrequency = 1e6;
+
 // In the order of Attribute::value's alternatives.
 enum class AttributeType : uint8_t { kInteger, kNumber, kText, kList };
 

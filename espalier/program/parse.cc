@@ -23,7 +23,7 @@ Error error_at(const Token& token, std::string expected, std::string actual) {
   return Error{.what = fmt::format("program text, line {}, column {}", token.line, token.column),
                .expected = std::move(expected),
                .actual = std::move(actual),
-               .fix = "program/text.h describes the form."};
+               .fix = "See program/text.h for the form."};
 }
 
 std::string describe(const Token& token) {

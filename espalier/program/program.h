@@ -45,16 +45,15 @@ struct Weight {
   int64_t first_row = 0;
   int64_t rows = 0;
   int64_t columns = 0;
-  int64_t tensor_rows =
-      0;  // rows of the whole tensor, so that shapes can be checked against the file
+  int64_t tensor_rows = 0;  // of the whole tensor, so that shapes can be checked against the file
   bool operator==(const Weight&) const = default;
 };
 
 enum class StateKind : uint8_t {
-  kKeyValue,   // rows: the bucket (positions allocated); channels: kv_heads * head_dim, for K and
-               // for V
-  kShortConv,  // rows: kernel - 1; channels: the conv width; the last committed rows of the conv's
-               // input
+  // rows: the bucket (positions allocated); channels: kv_heads * head_dim, for K and for V
+  kKeyValue,
+  // rows: kernel - 1; channels: the conv width; the last committed rows of the conv's input
+  kShortConv,
 };
 
 struct State {

@@ -12,7 +12,9 @@ namespace espalier::program {
 
 // Largest extent of a shape; products of two extents stay within 64 bits.
 inline constexpr int64_t kMaxExtent = int64_t{1} << 31;
-inline constexpr int64_t kMaxWindowRows = 4096;
+// Rows of a window: the activations of a call grow with it, and the paths of a tree with its square
+// (4 MB at this height), far beyond what a call can use.
+inline constexpr int64_t kMaxWindowRows = 1024;
 
 Status validate(const Program& program);
 

@@ -44,6 +44,14 @@ Work& Work::operator+=(const Work& other) {
   return *this;
 }
 
+int64_t kv_elements_per_position(const Program& program) {
+  int64_t elements = 0;
+  for (const State& state : program.states) {
+    if (state.kind == StateKind::kKeyValue) elements += 2 * state.shape.channels;
+  }
+  return elements;
+}
+
 ProgramWork count_work(const Program& program, const WorkOptions& options) {
   CHECK(options.weight_bytes != nullptr);
   const int64_t rows = options.rows > 0 ? options.rows : program.rows;

@@ -34,6 +34,9 @@ struct ProgramWork {
   Work total;
 };
 
+// What one position takes in all K and V, in elements; convolution rows do not grow with the text.
+int64_t kv_elements_per_position(const Program& program);
+
 // The program must be valid.
 ProgramWork count_work(const Program& program, const WorkOptions& options);
 

@@ -3,12 +3,12 @@
 // swallow white space; single_word tokens need word boundaries; `normalized` tokens match in
 // normalised text.
 //
-// Text of a user never becomes a control token (design §11.7). An added token is control if it is
-// `special`, or if it has the form of a tag: '<' or '[' first, '>' or ']' last, no white space. The
-// second half is for the tool-call and thinking tags that checkpoints leave unflagged so that they
-// show in the output ("<think>",
-// "<|tool_call_start|>"); it also spells out tags like "<table>" in user text, which is the safe
-// side to err on. Immutable; thread-safe.
+// Text of a user never becomes a control token (docs/architecture.md, "Per request"). An added
+// token is control if it is `special`, or if it has the form of a tag: '<' or '[' first, '>' or ']'
+// last, no white space. The second half is for the tool-call and thinking tags that checkpoints
+// leave unflagged so that they show in the output ("<think>", "<|tool_call_start|>"); it also
+// spells out tags like "<table>" in user text, which is the safe side to err on. Immutable;
+// thread-safe.
 #pragma once
 
 #include <optional>

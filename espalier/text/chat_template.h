@@ -4,7 +4,7 @@
 //
 // Safety of user text: what came from message content is marked while it passes through the
 // template, so the result is a list of segments and only template text may be parsed for control
-// tokens (design §11.7).
+// tokens (docs/architecture.md, "Per request").
 #pragma once
 
 #include <ctime>

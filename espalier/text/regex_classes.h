@@ -23,8 +23,8 @@ std::string pattern_of(const CharacterSet& set);
 std::optional<CharacterSet> lettered_set(char letter);
 // [:name:]
 std::optional<CharacterSet> posix_set(std::string_view name);
-// \p{name}, by the loose name: lower case, without '_', '-' and blanks. What is in no table is taken
-// for a script, and PCRE2 says so if it is none.
+// \p{name}, by the loose name: lower case, without '_', '-' and blanks. What is in no table is
+// taken for a script, and PCRE2 says so if it is none.
 CharacterSet property_set(const std::string& name);
 
 }  // namespace espalier::text

@@ -1,9 +1,11 @@
-// Unit: something that executes programs. Executable: the programs of one model, packed and planned on one
-// unit. State: KV cache and convolution rows of one sequence on one unit.
+// Unit: something that executes programs. Executable: the programs of one model, packed and planned
+// on one unit. State: KV cache and convolution rows of one sequence on one unit.
 //
-// An Executable is immutable but owns scratch memory: calls of run() on one Executable must not overlap.
-// A State belongs to one Executable and one caller. run() and commit() neither allocate nor fail: whatever can
-// fail, fails in compile(), create_state() or resize_state().
+// An Executable is immutable but owns scratch memory: calls of run() on one Executable must not
+// overlap. A State belongs to one Executable and one caller. run(), commit() and read_weight_rows()
+// neither allocate nor fail. Whatever can fail (memory, threads, bytes of others) fails in
+// compile(), create_state(), resize_state() or import_state(); truncate_state() fails where it
+// cannot cut.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,11 @@ namespace espalier::units {
 // How fp16, bf16 and fp32 checkpoints are computed; GGUF encodings always compute as stored.
 enum class WeightMode : uint8_t { kInt8, kKeep };
 
+// Positions of the largest bucket that units take: scores take up to 24 bytes a position and
+// thread, which is 400 MB at this length. A configuration may promise more; then --context has to
+// ask for less.
+inline constexpr int64_t kMaxKvRows = int64_t{1} << 24;
+
 struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
@@ -35,9 +42,9 @@ struct CallInputs {
   int64_t row_count = 0;               // 1..T
   std::span<const float> embeddings;   // [row_count, hidden]
   std::span<const int32_t> positions;  // [row_count] absolute position: committed length + depth
-  std::span<const int32_t>
-      parents;  // [row_count] window row of the parent, < own row; -1: the committed text.
-                // Ancestor mask and convolution gather follow from it.
+  // [row_count] window row of the parent, < own row; -1: the committed text. Ancestor mask and
+  // convolution gather follow from it.
+  std::span<const int32_t> parents;
   std::span<const int32_t> selected;  // rows that the head is computed for; may be empty (no head)
 };
 
@@ -49,6 +56,7 @@ struct CallOutputs {
 };
 
 struct Capabilities {
+  int64_t kv_element_bytes = 0;    // of K and V in a state
   int64_t kv_write_alignment = 1;  // the unit writes KV in aligned blocks of so many positions
   int64_t max_rows = 0;            // largest window
 };
@@ -73,10 +81,12 @@ class Executable {
   virtual Result<std::unique_ptr<State>> create_state(int64_t kv_rows) = 0;
   // Moves a state into another bucket (at least as long as what is committed); content is kept.
   virtual Status resize_state(State& state, int64_t kv_rows) = 0;
-  // Forgets everything after the first `length` positions. Only length 0 where the model has convolutions.
+  // Forgets everything after the first `length` positions; the whole length changes nothing. Where
+  // the model has convolutions, the only other length is 0.
   virtual Status truncate_state(State& state, int64_t length) = 0;
 
-  // Runs function `function` of the program set. Stages K, V and convolution rows; nothing is committed.
+  // Runs function `function` of the program set. Stages K, V and convolution rows; nothing is
+  // committed.
   virtual void run(size_t function, const CallInputs& inputs, State& state,
                    const CallOutputs& outputs) = 0;
   // Keeps these window rows of the last run, in order (a path: each row the parent of the next).

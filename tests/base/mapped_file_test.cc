@@ -24,8 +24,6 @@ TEST(MappedFile, ShowsTheContentForAsLongAsItLives) {
   ASSERT_TRUE(file.ok());
   std::filesystem::remove(path);
   EXPECT_EQ(text_of((*file)->bytes()), "some content");
-  (*file)->release_pages();
-  EXPECT_EQ(text_of((*file)->bytes()), "some content");
   EXPECT_EQ((*file)->path(), path);
 }
 
@@ -34,7 +32,6 @@ TEST(MappedFile, AnEmptyFileHasNoBytes) {
   const auto file = MappedFile::open(directory.write("empty", ""));
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE((*file)->bytes().empty());
-  (*file)->release_pages();
 }
 
 TEST(MappedFile, SaysWhyAFileCannotBeOpened) {
@@ -56,18 +53,6 @@ TEST(TextFile, IsReadWholeWithinItsLimit) {
               HasSubstr("at most 11 bytes, got 12 bytes"));
   EXPECT_FALSE(read_text_file(directory / "absent").ok());
   EXPECT_FALSE(read_text_file(directory.path()).ok());
-}
-
-TEST(AtomicWrite, ReplacesTheFileOrLeavesItAlone) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.write("file", "old");
-  ASSERT_TRUE(write_file_atomically(path, std::as_bytes(std::span(std::string_view("new")))).ok());
-  EXPECT_EQ(*read_text_file(path), "new");
-  EXPECT_EQ(directory.file_count(), 1u);
-  EXPECT_FALSE(write_file_atomically(directory / "absent/file", {}).ok());
-  std::filesystem::create_directory(directory / "folder");
-  EXPECT_FALSE(write_file_atomically(directory / "folder", {}).ok());
-  EXPECT_EQ(directory.file_count(), 2u);
 }
 
 }  // namespace

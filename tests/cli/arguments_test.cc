@@ -67,7 +67,9 @@ TEST(Arguments, ThatAreWrongAreErrorsWithAWayOut) {
       {{"run", "--top-k", "-1"},
        "--top-k: the value is not usable: expected a whole number of at least 0, got '-1'"},
       {{"run", "--top-k", "99999999999999999999"}, "--top-k"},
-      {{"run", "--threads", "0"}, "expected a whole number from 1 to 1024, got '0'"},
+      {{"run", "--threads", "0"}, "expected a whole number from 1 to 256, got '0'"},
+      {{"run", "--threads", "257"}, "expected a whole number from 1 to 256, got '257'"},
+      {{"run", "--window", "1025"}, "expected a whole number from 1 to 1024, got '1025'"},
       {{"run", "--weights", "int3"}, "expected int8 or keep, got 'int3'"},
       {{"run", "--activations", "32"}, "expected 8 or 16, got '32'"},
       {{"run", "--logit-bias", "5"}, "expected TOKEN=BIAS, like 42=-100, got '5'"},
@@ -128,6 +130,15 @@ TEST(Talk, IsColouredOnlyOnATerminalThatWantsIt) {
   EXPECT_THAT(error_of(true, {"TERM=xterm", "NO_COLOR=1"}), StartsWith("error: "));
   EXPECT_THAT(error_of(true, {"TERM=dumb"}), StartsWith("error: "));
   EXPECT_THAT(error_of(false, {"TERM=xterm"}), StartsWith("error: "));
+}
+
+TEST(Version, NamesTheVersionAndTheKernelsOfThisMachine) {
+  const Outcome outcome = run_espalier({"--version"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.out,
+              ::testing::MatchesRegex("espalier [0-9]+\\.[0-9]+\\.[0-9]+( \\([0-9a-f]+\\))?\n"
+                                      "kernels: .*portable\n"));
+  EXPECT_EQ(outcome.err, "");
 }
 
 TEST(Flags, HaveNamesOfTheirOwn) {

@@ -61,6 +61,14 @@ TEST(Chat, GoesOnAfterAMessageThatCannotBeAnswered) {
   EXPECT_THAT(outcome.err, HasSubstr("no command '/nonsense'; /help lists them"));
 }
 
+TEST(Chat, SaysWhenTheContextClipsAnAnswer) {
+  const Outcome clipped = run_espalier(
+      exact({"chat", "--greedy", "-n", "1000", "--logit-bias", "2=-100"}), {.input = "hello\n"});
+  EXPECT_THAT(clipped.err, HasSubstr("note: the context has room for "));
+  EXPECT_THAT(clipped.err, HasSubstr("note: the context is full; /clear begins anew"));
+  EXPECT_EQ(chat("hello\n").err, "");  // 6 tokens were asked for and said
+}
+
 TEST(Chat, ExplainsItself) {
   const Outcome outcome = chat("/help\n");
   EXPECT_EQ(outcome.out, "");

@@ -20,6 +20,11 @@ TEST(Info, SaysWhatTheModelIsAndCosts) {
   EXPECT_EQ(info["end_tokens"], Json({2}));
   EXPECT_EQ(info["encodings"]["f32"]["parameters"], info["parameters"]);
   EXPECT_EQ(info["work"][0]["rows"], 1);
+  // K and V of 2 layers, 2 heads of 8 channels.
+  EXPECT_EQ(info["kv_bytes_per_position"], 2 * 2 * 2 * 8 * 2);
+  EXPECT_EQ(json_of({"info", "-m", tiny_chat(), "--json", "--unit",
+                     "reference"})["kv_bytes_per_position"],
+            2 * 2 * 2 * 8 * 4);
   EXPECT_GT(info["work"][1]["flops"], 60 * info["work"][0]["flops"].get<double>());
   EXPECT_GT(info["memory"]["weights_bytes"], 0);
   EXPECT_THAT(run_espalier({"info", "-m", tiny_chat()}).out, HasSubstr("architecture: llama\n"));

@@ -134,9 +134,9 @@ TEST(Run, ClipsMaxTokensToTheContextAndSaysSo) {
 }
 
 TEST(Run, WarnsOfMoreThreadsThanCores) {
-  const Outcome outcome = run_espalier(greedy_run({"--threads", "1000", "--max-tokens", "1", "x"}));
+  const Outcome outcome = run_espalier(greedy_run({"--threads", "200", "--max-tokens", "1", "x"}));
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("note: 1000 threads on "));
+  EXPECT_THAT(outcome.err, HasSubstr("note: 200 threads on "));
 }
 
 TEST(Run, TakesItsSamplingFromTheModelUnlessItIsGreedy) {
@@ -180,7 +180,6 @@ TEST(Run, RefusesPromptsThatItCannotAnswer) {
        "error: temperature is out of range: expected 0 to 100, got nan."},
       {run({"--top-p", "2", "x"}), "error: top-p is out of range: expected 0 to 1, got 2."},
       {run({"--logit-bias", "320=1", "x"}), "expected 0 to 319, got 320"},
-      {run({"--window", "100000", "x"}), "expected 1 to 1024 rows, got 100000"},
       {run({"--context", "257", "x"}), "expected 1 to 256 positions, got 257"},
       {run({"--unit", "abacus", "x"}), "abacus"},
       {run({"--kernels", "quantum", "x"}), "quantum"},

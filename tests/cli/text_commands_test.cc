@@ -93,6 +93,11 @@ TEST(Template, RefusesWhatAreNoMessages) {
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, HasSubstr(message));
   }
+  const Outcome request =
+      run_espalier({"template", "-m", tiny_chat(), R"({"messages": [], "tools": {"name": "f"}})"});
+  EXPECT_EQ(request.exit_code, 1);
+  EXPECT_THAT(request.err, HasSubstr("\"tools\" of the request holds no tools: expected a JSON "
+                                     "list of tool descriptions, got object"));
   const Outcome tools = run_espalier(
       {"template", "-m", tiny_chat(), "--tools", directory.write("tools.json", "{}"), "[]"});
   EXPECT_THAT(tools.err,
@@ -136,6 +141,8 @@ TEST(Score, RefusesWhatItCannotScore) {
     EXPECT_THAT(outcome.err, HasSubstr(message));
   }
   EXPECT_THAT(run_espalier({"score", "-m", tiny_chat(), ""}).err, HasSubstr("the text is empty"));
+  // Before a model is opened.
+  EXPECT_THAT(run_espalier({"score", "-m", "/no/such", ""}).err, HasSubstr("the text is empty"));
   EXPECT_THAT(run_espalier({"score", "-m", tiny_chat()}, {.input = "\xff"}).err,
               HasSubstr("offset 0"));
 }

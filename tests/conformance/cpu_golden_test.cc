@@ -1,5 +1,6 @@
-// The cpu unit on the golden models: against transformers with the weights as they are stored, against the
-// reference unit with the weights that int8 makes of them, and with == between its kernel sets.
+// The cpu unit on the golden models: against transformers with the weights as they are stored,
+// against the reference unit with the weights that int8 makes of them, and with == between its
+// kernel sets.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,10 +18,11 @@ namespace {
 
 constexpr int64_t kKvRows = 320;
 
-// What a model makes of an error differs by orders of magnitude between random models, so the tolerance is measured
-// on the model itself: how far the reference moves when every weight is off by up to 2^-11 of itself, as if it had
-// been rounded to fp16. The cpu unit is off by that much in K and V (fp16) and by far less in activations (2^-16 of
-// the largest of a block), so it must stay well below it: 0.1 to 0.36 of the mean and up to 0.63 of the worst were found.
+// What a model makes of an error differs by orders of magnitude between random models, so the
+// tolerance is measured on the model itself: how far the reference moves when every weight is off
+// by up to 2^-11 of itself, as if it had been rounded to fp16. The cpu unit is off by that much in
+// K and V (fp16) and by far less in activations (2^-16 of the largest of a block), so it must stay
+// well below it: 0.1 to 0.36 of the mean and up to 0.63 of the worst were found.
 constexpr double kNoise = 0x1p-11;
 constexpr double kMeanMultiple = 0.5, kWorstMultiple = 1;
 
@@ -58,7 +60,8 @@ Difference difference(const Logprobs& actual, const Logprobs& expected) {
   return result;
 }
 
-// A checkpoint of fp32 tensors with the names and shapes of `stored`; `read` fills each or leaves it out.
+// A checkpoint of fp32 tensors with the names and shapes of `stored`; `read` fills each or leaves
+// it out.
 template <typename Read>
 Weights weights_of(const Weights& stored, Read read) {
   std::map<std::string, TensorView> tensors;

@@ -1,5 +1,5 @@
-// Every op on the cpu unit: against torch in fp64 with weights kept in fp32, and with == between kernel sets and
-// numbers of threads, in each of its arithmetics.
+// Every op on the cpu unit: against torch in fp64 with weights kept in fp32, and with == between
+// kernel sets and numbers of threads, in each of its arithmetics.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace espalier::conformance {
 namespace {
 
-// Of the largest value. A handful of fp32 roundings; where K and V are kept in fp16, two of 2^-12 on average.
+// Of the largest value. A handful of fp32 roundings; where K and V are kept in fp16, two of 2^-12
+// on average.
 constexpr double kFloatTolerance = 4e-6;
 constexpr double kHalfTolerance = 0x1p-10;
 

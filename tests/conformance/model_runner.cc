@@ -26,8 +26,7 @@ ModelRunner::ModelRunner(units::Unit& unit, const models::Model& model, const We
     : vocab_(model.vocab_size),
       hidden_(model.hidden_size),
       window_rows_(window_rows),
-      kv_rows_(kv_rows),
-      embedding_scale_(model.embedding_scale) {
+      kv_rows_(kv_rows) {
   program::ProgramSet programs;
   programs.functions.push_back(model.build({.rows = window_rows,
                                             .kv_rows = kv_rows,
@@ -53,7 +52,6 @@ std::vector<float> ModelRunner::run(std::span<const int32_t> ids,
     const auto row = std::span(embeddings)
                          .subspan(r * static_cast<size_t>(hidden_), static_cast<size_t>(hidden_));
     executable_->read_weight_rows(embedding_, ids[r], 1, row);
-    for (float& x : row) x = static_cast<float>(x * embedding_scale_);
     positions[r] = parents[r] < 0 ? static_cast<int32_t>(committed())
                                   : positions[static_cast<size_t>(parents[r])] + 1;
   }

@@ -39,7 +39,6 @@ class ModelRunner {
   int64_t hidden_;
   int64_t window_rows_;
   int64_t kv_rows_;
-  double embedding_scale_;
   std::unique_ptr<units::Executable> executable_;
   std::unique_ptr<units::State> state_;
   int64_t embedding_;  // weight index

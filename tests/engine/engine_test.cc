@@ -53,7 +53,8 @@ TEST(Engine, HasAFunctionForEachBucketAndHead) {
 TEST(Engine, TakesEndTokensFromEveryPlaceThatNamesThem) {
   formats::Checkpoint checkpoint = formats::open_checkpoint(golden_directory("llama_tied")).value();
   checkpoint.config["eos_token_id"] = 2;
-  checkpoint.generation_config = {{"eos_token_id", {7, 5, 2, -1, 100000}}};
+  checkpoint.generation_config = {
+      {"eos_token_id", {7, 5, 2, -1, 100000, 4294967299, 18446744073709551615u, 2.5}}};
   checkpoint.tokenizer.emplace().eos_id = 9;
   const auto engine = Engine::load(std::move(checkpoint), {}).value();
   EXPECT_THAT(engine->end_tokens(), ElementsAre(2, 5, 7, 9));

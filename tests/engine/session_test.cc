@@ -243,6 +243,22 @@ TEST(Session, CancelEndsAnAnswerBeforeTheNextCallAndTheSessionGoesOn) {
   EXPECT_THAT(std::span(next.tokens).first(3), ElementsAreArray(cancelled->tokens));
 }
 
+// It comes when the answer is over but for its return.
+TEST(Session, ACancelAtTheLastTokenIsSeenAndDoesNotReachTheNextAnswer) {
+  const auto engine = load_golden("llama_tied");
+  const auto session = make_session(*engine);
+  const auto prompt = some_text(20);
+  const GenerateOptions options{.max_tokens = 3, .ignore_end_tokens = true};
+  int count = 0;
+  const auto answer = session->generate(prompt, options, [&](const AnswerToken&) {
+    if (++count == 3) session->cancel();
+    return true;
+  });
+  EXPECT_EQ(answer->finish_reason, decode::FinishReason::kCancelled);
+  EXPECT_EQ(answer->tokens.size(), 3U);
+  EXPECT_EQ(answer_of(*session, prompt, options).finish_reason, decode::FinishReason::kLength);
+}
+
 TEST(Session, ACancelBeforeTheAnswerIsNotLost) {
   const auto engine = load_golden("llama_tied");
   const auto session = make_session(*engine);

@@ -108,6 +108,61 @@ TEST_F(ModelDirectory, RefusesQuantisedWeightsOfOtherTools) {
   EXPECT_EQ(problem(), "");
 }
 
+// Whichever of the two configurations of a multimodal model says it.
+TEST_F(ModelDirectory, RefusesQuantisedWeightsOfMultimodalModels) {
+  for (const char* key : {"quantization_config", "quantization"}) {
+    for (const bool inside : {false, true}) {
+      Json config = {{"text_config", {{"hidden_size", 4}}}};
+      (inside ? config["text_config"] : config)[key] = {{"quant_method", "fp8"}};
+      write("config.json", config.dump());
+      EXPECT_THAT(problem(), HasSubstr("quantised weights")) << config;
+    }
+  }
+}
+
+TEST_F(ModelDirectory, RefusesFp8WeightsWithScales) {
+  for (const std::string scale : {"a.weight_scale_inv", "a.weight_scale", "a.scale_weight", ""}) {
+    std::vector<TensorDeclaration> tensors = {{"a.weight", {2, 4}, Encoding::kF8E4M3}};
+    if (!scale.empty()) tensors.push_back({scale, {1}});
+    auto writer = SafetensorsWriter::create(directory_ / "model.safetensors", tensors, {}).value();
+    ASSERT_TRUE(writer.append(std::vector<std::byte>(scale.empty() ? 8 : 12)).ok());
+    ASSERT_TRUE(writer.finish().ok());
+    if (scale.empty()) {
+      EXPECT_EQ(problem(), "");
+    } else {
+      EXPECT_THAT(problem(), AllOf(HasSubstr("quantised weights"), HasSubstr(scale)));
+    }
+  }
+}
+
+TEST_F(ModelDirectory, IsNamedAfterItsFolderHoweverThatIsWritten) {
+  const std::string name = std::filesystem::path(directory_.path()).filename();
+  for (const char* path : {"", "/", "/.", "/./", "//", "/model.safetensors"}) {
+    const auto checkpoint = open_checkpoint(directory_.path() + path);
+    ASSERT_TRUE(checkpoint.ok()) << path << checkpoint.error().message();
+    EXPECT_EQ(checkpoint->name, name) << path;
+  }
+  const auto old = std::filesystem::current_path();
+  std::filesystem::current_path(directory_.path());
+  for (const char* path : {".", "./", "model.safetensors", "./model.safetensors"}) {
+    EXPECT_EQ(open_checkpoint(path)->name, name) << path;
+  }
+  std::filesystem::current_path(old);
+}
+
+TEST_F(ModelDirectory, WeightsAreKnownByTheirFirstBytes) {
+  std::filesystem::rename(directory_ / "model.safetensors", directory_ / "weights.bin");
+  EXPECT_EQ(open_checkpoint(directory_ / "weights.bin")->format, "safetensors");
+  std::filesystem::rename(directory_ / "weights.bin", directory_ / "weights.gguf");
+  EXPECT_EQ(open_checkpoint(directory_ / "weights.gguf")->format, "safetensors");
+  // Where the bytes say nothing the name does, so that the reader can say what is wrong.
+  EXPECT_THAT(problem("short.gguf"), HasSubstr("there is no model"));
+  directory_.write("short.gguf", "GG");
+  EXPECT_THAT(problem("short.gguf"), HasSubstr("short.gguf"));
+  directory_.write("short.safetensors", "{");
+  EXPECT_THAT(problem("short.safetensors"), HasSubstr("short.safetensors"));
+}
+
 TEST_F(ModelDirectory, StripsWhatMultimodalExportsPutAroundTextTensors) {
   write_weights(
       {"language_model.model.embed_tokens.weight", "language_model.lm_head.weight", "vision.a"});
@@ -210,6 +265,14 @@ TEST_F(GgufFile, CarriesItsTokenizerAndTemplate) {
   EXPECT_THAT(checkpoint->tokenizer->tokens, ElementsAre("a", "b", "<s>", "</s>"));
   EXPECT_EQ(checkpoint->bos_token, "<s>");
   EXPECT_EQ(checkpoint->eos_token, "</s>");
+}
+
+TEST_F(GgufFile, IsKnownByItsFirstBytesWhateverItsName) {
+  for (const char* name : {"model.safetensors", "model", "model.gguf"}) {
+    const auto checkpoint = open_checkpoint(directory_.write(name, llama().build()));
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
+    EXPECT_EQ(checkpoint->format, "gguf");
+  }
 }
 
 TEST_F(GgufFile, NeedsNoTokenizer) {

@@ -145,9 +145,22 @@ TEST(GgufConfig, GenerationDefaultsListEveryTokenThatEndsAnAnswer) {
                          .entry("general.sampling.top_k", GgufType::kInt32, int32_t{50})
                          .build();
   const auto config = gguf_generation_config(parse_gguf(bytes, "test")->metadata);
-  EXPECT_EQ(*config,
-            Json::parse(
-                R"({"bos_token_id": 1, "eos_token_id": [7, 9], "temperature": 0.5, "top_k": 50})"));
+  EXPECT_EQ(
+      *config,
+      Json::parse(
+          R"({"bos_token_id": 1, "eos_token_id": [7, 9], "temperature": 0.5, "top_k": 50, "do_sample": true})"));
+}
+
+TEST(GgufConfig, ATemperatureSaysWhetherAnswersAreDrawn) {
+  const auto config_of = [](std::optional<float> temperature) {
+    GgufBuilder builder;
+    builder.f32("general.sampling.top_p", 0.9f);
+    if (temperature) builder.f32("general.sampling.temp", *temperature);
+    return gguf_generation_config(parse_gguf(builder.build(), "test")->metadata).value();
+  };
+  EXPECT_EQ(config_of(0.7f)["do_sample"], true);
+  EXPECT_EQ(config_of(0.0f)["do_sample"], false);
+  EXPECT_FALSE(config_of(std::nullopt).contains("do_sample"));
 }
 
 }  // namespace

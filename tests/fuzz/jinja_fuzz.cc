@@ -1,4 +1,5 @@
-// Any text as a chat template: refused, or rendered, or an error while rendering; never a crash or a hang.
+// Any text as a chat template: refused, or rendered, or an error while rendering; never a crash or
+// a hang.
 #include "espalier/text/chat_template.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,5 +1,6 @@
-// Runs a fuzz entry without libFuzzer: every file of the given folders, and 32 truncations of each. A crash, a
-// sanitizer report or an empty corpus is the failure; with the compiler's own sanitizers this is the regression test.
+// Runs a fuzz entry without libFuzzer: every file of the given folders, and 32 truncations of each.
+// A crash, a sanitizer report or an empty corpus is the failure; with the compiler's own sanitizers
+// this is the regression test.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

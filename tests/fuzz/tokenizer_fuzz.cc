@@ -1,4 +1,5 @@
-// Any tokenizer.json and any text: the bytes up to the first NUL are the file, the rest is the text.
+// Any tokenizer.json and any text: the bytes up to the first NUL are the file, the rest is the
+// text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -30,18 +31,20 @@ void exercise(const text::Tokenizer& tokenizer, std::string_view input) {
   }
 }
 
+void run(std::string_view input) {
+  const size_t end = std::min(input.find('\0'), input.size());
+  const auto json = parse_json(input.substr(0, end), "tokenizer.json");
+  if (!json.ok()) return;
+  auto data = formats::read_tokenizer_json(*json, *json);
+  if (!data.ok()) return;
+  const auto tokenizer = text::Tokenizer::make(std::move(data).value());
+  if (tokenizer.ok()) exercise(*tokenizer, input.substr(end == input.size() ? end : end + 1));
+}
+
 }  // namespace
 }  // namespace espalier
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  using namespace espalier;
-  const std::string_view input(reinterpret_cast<const char*>(bytes), size);
-  const size_t end = std::min(input.find('\0'), input.size());
-  const auto json = parse_json(input.substr(0, end), "tokenizer.json");
-  if (!json.ok()) return 0;
-  auto data = formats::read_tokenizer_json(*json, *json);
-  if (!data.ok()) return 0;
-  const auto tokenizer = text::Tokenizer::make(std::move(data).value());
-  if (tokenizer.ok()) exercise(*tokenizer, input.substr(end == input.size() ? end : end + 1));
+  espalier::run({reinterpret_cast<const char*>(bytes), size});
   return 0;
 }

@@ -22,28 +22,29 @@ struct Mistake {
 
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.what; }
 
-std::function<FakeCheckpoint()> llama_with(Json changes) {
+std::function<FakeCheckpoint()> llama_with(const Json& changes) {
   return [changes] {
     FakeCheckpoint fake = fake_llama();
     fake.config.merge_patch(changes);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> lfm2_with(Json changes) {
+std::function<FakeCheckpoint()> lfm2_with(const Json& changes) {
   return [changes] {
     FakeCheckpoint fake = fake_lfm2();
     fake.config.update(changes);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> llama_without(std::string tensor) {
+std::function<FakeCheckpoint()> llama_without(const std::string& tensor) {
   return [tensor] {
     FakeCheckpoint fake = fake_llama();
     fake.tensors.erase(tensor);
     return fake;
   };
 }
-std::function<FakeCheckpoint()> llama_shaped(std::string tensor, std::vector<int64_t> shape) {
+std::function<FakeCheckpoint()> llama_shaped(const std::string& tensor,
+                                             const std::vector<int64_t>& shape) {
   return [tensor, shape] {
     FakeCheckpoint fake = fake_llama();
     fake.add(tensor, shape);
@@ -188,6 +189,40 @@ TEST(Models, SurviveAnyConfiguration) {
     ++models;
     EXPECT_TRUE(program::validate(model->build({.rows = 3, .kv_rows = 8, .selected = 2})).ok());
     EXPECT_GE(model->context_length, 1);
+  }
+  EXPECT_GT(models, 500);
+}
+
+// The same for the numbers of a rope, alone and together: whatever they make of each other.
+TEST(Models, SurviveAnyRope) {
+  std::mt19937 random(10);
+  const double numbers[] = {0,         1e-320, 1e-60, 1e-45, 1e-40, 1e-9, 1e-6, 1e-5, 0.5,   1,
+                            1 + 1e-15, 2,      32,    1e4,   1e6,   1e11, 1e13, 1e40, 1e308, -1};
+  const char* types[] = {"default", "linear", "dynamic", "llama3", "yarn", "longrope"};
+  const char* keys[] = {"factor",           "rope_theta",
+                        "low_freq_factor",  "high_freq_factor",
+                        "beta_fast",        "beta_slow",
+                        "attention_factor", "mscale",
+                        "mscale_all_dim",   "partial_rotary_factor"};
+  const auto number = [&] { return numbers[random() % std::size(numbers)]; };
+  int models = 0;
+  for (int round = 0; round < 6000; ++round) {
+    FakeCheckpoint fake = fake_llama();
+    Json rope = {{"rope_type", types[random() % std::size(types)]},
+                 {"factor", 4.0},
+                 {"low_freq_factor", 1.0},
+                 {"high_freq_factor", 4.0},
+                 {"short_factor", {number(), 1.0}},
+                 {"original_max_position_embeddings", 1 + random() % 64},
+                 {"truncate", random() % 2 == 0}};
+    for (int change = 0; change < round % 4; ++change) {
+      rope[keys[random() % std::size(keys)]] = number();
+    }
+    fake.config["rope_scaling"] = rope;
+    const auto model = make_model(fake.config, fake.weights());
+    if (!model.ok()) continue;
+    ++models;
+    EXPECT_TRUE(program::validate(model->build({.rows = 3, .kv_rows = 8, .selected = 2})).ok());
   }
   EXPECT_GT(models, 500);
 }

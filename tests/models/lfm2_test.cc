@@ -58,13 +58,6 @@ TEST(Lfm2, TakesTheFfnWidthFromTheTensor) {
   EXPECT_TRUE(make_model(fake.config, fake.weights()).ok());
 }
 
-TEST(Lfm2, FindsItsTensorsInsideAMultimodalExport) {
-  FakeCheckpoint fake = fake_lfm2("language_model.model.");
-  EXPECT_EQ(make(fake).embedding_tensor, "language_model.model.embed_tokens.weight");
-  fake.add("language_model.lm_head.weight", {33, 12});
-  EXPECT_EQ(make(fake).head_tensor, "language_model.lm_head.weight");
-}
-
 TEST(Lfm2, ReadsThetaInEitherForm) {
   FakeCheckpoint nested = fake_lfm2();
   nested.config["rope_parameters"] = {{"rope_theta", 1e7}, {"rope_type", "default"}};

@@ -22,26 +22,6 @@ int64_t count(const program::Program& program, OpKind kind) {
                        [&](const auto& op) { return op.kind == kind; });
 }
 
-// q and k of both layers are normed, so qwen3's tensors differ from the others'.
-FakeCheckpoint fake_qwen3() {
-  FakeCheckpoint fake = fake_llama("qwen3");
-  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
-    fake.add(layer + "self_attn.q_norm.weight", {4});
-    fake.add(layer + "self_attn.k_norm.weight", {4});
-  }
-  return fake;
-}
-
-FakeCheckpoint fake_qwen2() {
-  FakeCheckpoint fake = fake_llama("qwen2");
-  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
-    fake.add(layer + "self_attn.q_proj.bias", {12});
-    fake.add(layer + "self_attn.k_proj.bias", {4});
-    fake.add(layer + "self_attn.v_proj.bias", {4});
-  }
-  return fake;
-}
-
 TEST(Llama, HasTheSizesOfItsCheckpoint) {
   const Model model = make(fake_llama());
   EXPECT_EQ(model.architecture, "llama");

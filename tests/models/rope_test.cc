@@ -52,6 +52,46 @@ TEST(Rope, EndsTheContextWhereTheFrequenciesWouldChange) {
   EXPECT_EQ(read(Json::object()).context_limit, 0);
 }
 
+// Each alone would have made a frequency that fp32 cannot hold.
+TEST(Rope, RefusesParametersThatMakeNoFrequencies) {
+  const auto scaling = [](Json parameters) {
+    return Json{{"rope_scaling", std::move(parameters)}};
+  };
+  const Json bad[] = {
+      {{"rope_theta", 1e-60}},
+      {{"rope_theta", 1e-45}},  // as GGUF's llama.rope.freq_base, a denormal of fp32
+      {{"rope_theta", 1e300}},
+      {{"rope_theta", 1e-7}},
+      {{"partial_rotary_factor", 1e-40}},
+      scaling({{"type", "linear"}, {"factor", 1e-40}}),
+      scaling({{"type", "linear"}, {"factor", 1e40}}),
+      scaling({{"rope_type", "llama3"},
+               {"factor", 1e-40},
+               {"low_freq_factor", 1},
+               {"high_freq_factor", 4}}),
+      scaling({{"rope_type", "yarn"}, {"factor", 4}, {"rope_theta", 1}}),
+      scaling({{"rope_type", "yarn"}, {"factor", 4}, {"rope_theta", 0.5}}),
+      scaling({{"rope_type", "yarn"}, {"factor", 1e-40}}),
+      scaling({{"rope_type", "yarn"}, {"beta_fast", 1e-40}}),
+      scaling({{"rope_type", "yarn"}, {"attention_factor", 1e40}}),
+      scaling({{"rope_type", "yarn"}, {"factor", 4}, {"mscale", 1e308}, {"mscale_all_dim", 1}}),
+      scaling({{"rope_type", "yarn"}, {"factor", 4}, {"mscale", -1e3}, {"mscale_all_dim", 1}}),
+      scaling({{"type", "longrope"}, {"short_factor", {1, 1, 1, 1e-40}}}),
+  };
+  for (const Json& config : bad) {
+    EXPECT_FALSE(read_rope(config, {}, 8, 10000.0, 64).ok()) << config;
+  }
+}
+
+TEST(Rope, RefusesFactorsOfAGgufFileThatAreNotNormal) {
+  for (const float bad : {1e-45f, 1e-38f, -1.0f, 0.0f, NAN, HUGE_VALF, 3e38f}) {
+    const std::vector<float> factors = {1.0f, bad, 1.0f, 1.0f};
+    const Weights weights(
+        {{"rope_freqs.weight", {Encoding::kF32, {4}, std::as_bytes(std::span(factors))}}}, {});
+    EXPECT_FALSE(read_rope(Json::object(), weights, 8, 10000.0, 64).ok()) << bad;
+  }
+}
+
 TEST(Rope, IsInterleavedWhereTheRowsAreStoredPermuted) {
   EXPECT_TRUE(read({{"rope_interleaved", true}}).interleaved);
 }

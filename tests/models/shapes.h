@@ -51,8 +51,29 @@ inline FakeCheckpoint fake_llama(const std::string& model_type = "llama") {
   return fake;
 }
 
+// q and k of both layers are normed, so qwen3's tensors differ from the others'.
+inline FakeCheckpoint fake_qwen3() {
+  FakeCheckpoint fake = fake_llama("qwen3");
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    fake.add(layer + "self_attn.q_norm.weight", {4});
+    fake.add(layer + "self_attn.k_norm.weight", {4});
+  }
+  return fake;
+}
+
+inline FakeCheckpoint fake_qwen2() {
+  FakeCheckpoint fake = fake_llama("qwen2");
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    fake.add(layer + "self_attn.q_proj.bias", {12});
+    fake.add(layer + "self_attn.k_proj.bias", {4});
+    fake.add(layer + "self_attn.v_proj.bias", {4});
+  }
+  return fake;
+}
+
 // Hidden 12, layers conv and attention, 3 heads over 1, FFN 20, vocabulary 33, tied.
-inline FakeCheckpoint fake_lfm2(const std::string& prefix = "model.") {
+inline FakeCheckpoint fake_lfm2() {
+  const std::string prefix = "model.";
   FakeCheckpoint fake;
   fake.config = {{"model_type", "lfm2"},     {"hidden_size", 12},
                  {"num_hidden_layers", 2},   {"num_attention_heads", 3},

@@ -63,7 +63,7 @@ TEST_P(BrokenPrograms, AreRefusedWithTheRule) {
 
 const Broken kBroken[] = {
     // Sizes, values, weights, states.
-    {"NoRows", [](Program& p) { p.rows = 0; }, "rows [program.size]: expected 1 to 4096, got 0"},
+    {"NoRows", [](Program& p) { p.rows = 0; }, "rows [program.size]: expected 1 to 1024, got 0"},
     {"HugeWindow", [](Program& p) { p.rows = 1 << 20; }, "rows [program.size]"},
     {"NegativeBucket", [](Program& p) { p.kv_rows = -1; }, "kv_rows [program.size]"},
     {"MoreSelectedThanRows", [](Program& p) { p.selected = 9; },
@@ -187,7 +187,7 @@ const Broken kBroken[] = {
      "[rope.frequencies]"},
     {"RopeOfInfiniteFrequency",
      [](Program& p) { set(p, OpKind::kRope, "frequencies", std::vector<double>{HUGE_VAL}); },
-     "[rope.frequencies]: expected finite values, got inf"},
+     "[rope.frequencies]: expected values up to 1000000, got inf"},
     {"RopeHeadsThatDoNotDivide", [](Program& p) { set(p, OpKind::kRope, "head_dim", int64_t{7}); },
      "[rope.head_dim]: expected a divisor of 12 channels, got 7"},
     {"ConvKernelOfOne", [](Program& p) { p.weights[0].columns = 1; }, "[short_conv.kernel]"},

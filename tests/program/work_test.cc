@@ -41,6 +41,16 @@ TEST(Work, ReadsTheWeightsOnceWhateverTheNumberOfRows) {
   EXPECT_LT(one.total.flops, all.total.flops);
 }
 
+// Staged rows and convolution rows do not grow with the text.
+TEST(Work, CountsWhatAPositionTakesInKeysAndValuesAlone) {
+  EXPECT_EQ(kv_elements_per_position(small_program()), 2 * 6);
+  Program program;  // as SmolLM2-135M: 30 layers of 3 KV heads of 64 channels
+  for (int layer = 0; layer < 30; ++layer) {
+    program.states.push_back({"kv", StateKind::kKeyValue, {512, 3 * 64}});
+  }
+  EXPECT_EQ(kv_elements_per_position(program) * 2, 23'040);
+}
+
 TEST(Work, IsTheSumOfItsKinds) {
   const auto work = count_work(small_program(), halves(5, 7));
   Work sum;

@@ -12,6 +12,7 @@ import duplicates
 import formatting
 import includes
 import limits
+import voice
 from sources import Finding
 
 CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
@@ -20,6 +21,7 @@ CHECKS: dict[str, Callable[[], Iterator[Finding]]] = {
     "duplicates": duplicates.check,
     "format": formatting.check,
     "documents": documents.check,
+    "voice": voice.check,
 }
 
 

@@ -6,6 +6,7 @@ import duplicates
 import includes
 import limits
 import sources
+import voice
 
 
 class Includes(unittest.TestCase):
@@ -36,6 +37,14 @@ class Includes(unittest.TestCase):
 
     def test_a_path_that_is_not_from_the_root_is_a_finding(self):
         self.assertEqual(len(list(includes.check_edge("espalier/text/stop.cc", 1, "stop.h"))), 1)
+
+
+class Voice(unittest.TestCase):
+    def test_what_to_do_begins_with_a_capital_letter(self):
+        for good in ['.fix = "Name it."', 'fix = fmt::format("Use {}.", x)', '.fix = "--x is it."', '.fix = ""', ".fix = text"]:
+            self.assertEqual(list(voice.bad_fixes(good)), [], good)
+        for bad in ['.fix = "name it"', 'error.fix = "name it"', 'fix =\n    "name it"', 'fix = fmt::format("use {}", x)']:
+            self.assertEqual(len(list(voice.bad_fixes(bad))), 1, bad)
 
 
 class Limits(unittest.TestCase):

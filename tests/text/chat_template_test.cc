@@ -162,8 +162,8 @@ constexpr const char* kExpressions[] = {"m.content",
                                         "v % ()",
                                         "m.keys()|first|upper"};
 
-// The user's letters are upper case 'U', or digits 7; the template's are lower case 't'. Whatever the
-// template does to them, each must stay in a segment of its own kind.
+// The user's letters are upper case 'U', or digits 7; the template's are lower case 't'. Whatever
+// the template does to them, each must stay in a segment of its own kind.
 TEST(ChatTemplate, MarksUserTextWhateverHappensToIt) {
   const OrderedJson messages = OrderedJson::parse(
       R"([{"role": "UU", "content": " U U,UU\nUUU ", "n": 777, "l": ["U", 7, {"U": "U"}], "x": 7.5}])");

@@ -1,6 +1,6 @@
 // Renders templates from standard input, one JSON object a line, and prints one JSON object a line:
-// {"text": ...} or {"error": ...}. The other side of python/espalier_tools/golden/jinja.py, for comparing far
-// more templates with jinja2 than are committed.
+// {"text": ...} or {"error": ...}. The other side of python/espalier_tools/golden/jinja.py, for
+// comparing far more templates with jinja2 than are committed.
 #include <iostream>
 
 #include "espalier/text/chat_template.h"

@@ -1,4 +1,5 @@
-// Ids and texts against the libraries of the formats' authors: python/espalier_tools/golden/tokenizer.py.
+// Ids and texts against the libraries of the formats' authors:
+// python/espalier_tools/golden/tokenizer.py.
 #include <gtest/gtest.h>
 
 #include "espalier/text/detokenizer.h"

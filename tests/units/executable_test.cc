@@ -291,6 +291,7 @@ TEST_P(CpuExecutable, SaysWhereOpsRunAndHowMuchMemoryTheyTake) {
   EXPECT_GT(executable->memory_use().scratch_bytes, 32 * kTinyHidden * 4);
   EXPECT_EQ(executable->capabilities().max_rows, 32);
   EXPECT_EQ(executable->capabilities().kv_write_alignment, 1);
+  EXPECT_EQ(executable->capabilities().kv_element_bytes, 2);
 }
 
 TEST(CpuUnit, RefusesOptionsItCannotHonourAndListsThoseItCan) {
@@ -310,6 +311,112 @@ TEST(CpuUnit, RefusesOptionsItCannotHonourAndListsThoseItCan) {
   EXPECT_EQ(unit.kernel_names().back(), "portable");
 }
 
+// Every tensor that a program reads, as what it is: matrix, norm, bias, taps.
+TEST(Units, RefuseWeightsThatAreNotFinite) {
+  cpu::CpuUnit cpu_unit;
+  reference::ReferenceUnit reference_unit;
+  const TinyModel model = tiny_model(TinyKind::kHybrid, {1}, {16});
+  for (const auto& [name, view] : model.weights.all()) {
+    for (const float bad : {NAN, HUGE_VALF, -HUGE_VALF}) {
+      auto tensors = model.weights.all();
+      std::vector<float> data(static_cast<size_t>(view.element_count()), 0.5f);
+      data[data.size() / 2] = bad;
+      tensors[name].bytes = std::as_bytes(std::span(data));
+      for (Unit* unit : {static_cast<Unit*>(&cpu_unit), static_cast<Unit*>(&reference_unit)}) {
+        for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kKeep}) {
+          const auto compiled = unit->compile(model.programs, Weights(tensors, {}), "embedding",
+                                              options_with(1, "", mode));
+          ASSERT_FALSE(compiled.ok()) << unit->name() << " " << name << " " << bad;
+          EXPECT_THAT(compiled.error().message(), AllOf(HasSubstr(name), HasSubstr("finite")));
+        }
+      }
+    }
+  }
+}
+
+// Attention over `first` KV heads, and then over `second` of them with the first one's output as
+// its queries; on one state of 12 channels or on two with heads of 6.
+program::Program two_attentions(int64_t first, int64_t second, bool shares_state) {
+  constexpr int64_t kHeadDim = 6, kWidth = kTinyHidden;
+  program::Builder b("two", 16, 32, 16, Head::kLogits);
+  const auto x = b.input("embeddings", {16, kWidth}, Encoding::kF32);
+  b.input("positions", {16, 1}, Encoding::kI32);
+  const auto ancestors = b.input("ancestors", {16, 16}, Encoding::kI32);
+  const auto selected = b.input("selected", {16, 1}, Encoding::kI32);
+  const auto attend = [&](const std::string& name, program::ValueId q, int64_t kv_heads,
+                          int64_t head_dim, program::StateId state) {
+    return b.attention(name, q, ancestors, state, kWidth / head_dim, kv_heads, head_dim, 0.4);
+  };
+  const auto write = [&](const std::string& name, int64_t channels) {
+    const auto state = b.key_value(name, channels);
+    b.kv_write(b.linear(name + "k", x, b.matrix(name + "k", channels, kWidth)),
+               b.linear(name + "v", x, b.matrix(name + "v", channels, kWidth)), state);
+    return state;
+  };
+  program::ValueId mixed;
+  if (shares_state) {
+    const auto state = write("kv", 12);
+    mixed = attend("b", attend("a", x, first, 12 / first, state), second, 12 / second, state);
+  } else {
+    const auto below = write("kv1", first * kHeadDim), above = write("kv2", second * kHeadDim);
+    mixed = attend("b", attend("a", x, first, kHeadDim, below), second, kHeadDim, above);
+  }
+  b.head_logits(b.gather_rows("rows", mixed, selected), b.matrix("embedding", kTinyVocab, kWidth));
+  return b.finish();
+}
+
+// Of a configuration that promises a context of a billion positions.
+TEST(Units, RefuseBucketsThatNoMemoryWouldHold) {
+  cpu::CpuUnit cpu_unit;
+  reference::ReferenceUnit reference_unit;
+  const TinyModel model = tiny_model(TinyKind::kHybrid, {1}, {int64_t{1} << 30});
+  for (Unit* unit : {static_cast<Unit*>(&cpu_unit), static_cast<Unit*>(&reference_unit)}) {
+    const auto compiled = unit->compile(model.programs, model.weights, "embedding", {});
+    ASSERT_FALSE(compiled.ok());
+    EXPECT_THAT(compiled.error().message(), HasSubstr("at most 16777216 KV positions"));
+  }
+}
+
+TEST(CpuUnit, RefusesTwoAttentionsThatDivideOneStateDifferently) {
+  cpu::CpuUnit unit;
+  for (const auto& [first, second] : {std::pair(1, 2), std::pair(2, 1), std::pair(2, 4)}) {
+    const program::Program program = two_attentions(first, second, true);
+    const auto compiled = unit.compile({{program}}, random_weights(program, 3), "embedding", {});
+    ASSERT_FALSE(compiled.ok()) << first << " " << second;
+    EXPECT_THAT(compiled.error().message(), HasSubstr("divide state 0 differently"));
+  }
+  const program::Program same = two_attentions(2, 2, true);
+  EXPECT_TRUE(unit.compile({{same}}, random_weights(same, 3), "embedding", {}).ok());
+}
+
+// Threads take queries in the order of KV heads, so another number of those is another division.
+TEST(CpuUnit, AttentionOfAnAttentionWaitsWhereTheKvHeadsDiffer) {
+  cpu::CpuUnit unit;
+  for (const auto& [first, second] : {std::pair(2, 3), std::pair(12, 1), std::pair(4, 4)}) {
+    TinyModel model;
+    model.programs.functions.push_back(two_attentions(first, second, false));
+    model.weights = random_weights(model.programs.functions[0], 3);
+    const auto tokens = tiny_tokens(16);
+    const auto single = compile(unit, model, options_with(1));
+    const auto expected = Runner(*single, model, 32).run(tokens, chain_parents(16), 16);
+    const auto many = compile(unit, model, options_with(5));
+    for (int round = 0; round < 20; ++round) {
+      ASSERT_EQ(Runner(*many, model, 32).run(tokens, chain_parents(16), 16), expected)
+          << first << " and " << second << " KV heads, round " << round;
+    }
+  }
+}
+
+TEST(CpuUnitDeathTest, AStateOfAnotherExecutableIsABug) {
+  cpu::CpuUnit unit;
+  const TinyModel model = tiny_model(TinyKind::kHybrid, {1}, {16});
+  const auto one = compile(unit, model, options_with(1)),
+             other = compile(unit, model, options_with(1));
+  const auto state = one->create_state(16).value();
+  EXPECT_DEATH((void)other->export_state(*state), "CHECK");
+  EXPECT_DEATH(other->commit(*state, {}), "CHECK");
+}
+
 TEST(CpuUnit, RefusesProgramsAndWeightsThatDoNotFit) {
   cpu::CpuUnit unit;
   const TinyModel model = tiny_model(TinyKind::kHybrid, {1}, {16});
@@ -324,7 +431,8 @@ TEST(CpuUnit, RefusesProgramsAndWeightsThatDoNotFit) {
   ASSERT_FALSE(incomplete.ok());
   EXPECT_THAT(incomplete.error().message(), HasSubstr("conv.taps"));
 
-  const TinyModel tall = tiny_model(TinyKind::kAttention, {1500}, {16});
+  TinyModel tall = tiny_model(TinyKind::kAttention, {16}, {16});
+  for (program::Program& function : tall.programs.functions) function.rows = 1500;
   const auto too_tall = unit.compile(tall.programs, tall.weights, "embedding", {});
   ASSERT_FALSE(too_tall.ok());
   EXPECT_THAT(too_tall.error().message(), HasSubstr("1500"));

@@ -59,6 +59,16 @@ TEST(Barriers, StandWhereABufferIsReusedWithAnotherPlaceOrStride) {
               ElementsAre(false, true));
 }
 
+TEST(Barriers, QueriesOfOtherKvHeadsAreAnotherDivision) {
+  const auto queries = [](int64_t kv_heads) {
+    return Split{Split::By::kQueries, RowSet::kWindow, 12, kv_heads};
+  };
+  EXPECT_THAT(barriers({step(queries(2), {writes(0)}), step(queries(2), {reads(0, true)})}),
+              ElementsAre(false, false));
+  EXPECT_THAT(barriers({step(queries(2), {writes(0)}), step(queries(3), {reads(0, true)})}),
+              ElementsAre(false, true));
+}
+
 TEST(Barriers, ReadersDoNotDisturbEachOtherAndOneBarrierServesAllThatFollow) {
   EXPECT_THAT(barriers({step(kRows, {writes(0)}), step(kPanels, {reads(0, false), writes(20)}),
                         step(kPanels, {reads(0, false), writes(40)}),

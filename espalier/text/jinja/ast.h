@@ -135,8 +135,8 @@ struct Body {
 struct Data {
   Value text;
 };
-// `constant`: without names and calls (filled by the analysis). jinja2 computes such output beforehand, where
-// a slice that cannot be taken is undefined instead of an error.
+// `constant`: without names and calls (filled by the analysis). jinja2 computes such output
+// beforehand, where a slice that cannot be taken is undefined instead of an error.
 struct Output {
   ExpressionPtr expression;
   bool constant = false;

@@ -66,7 +66,8 @@ Result<Value> absolute(Machine&, const Value& value, const Bound&) {
 
 Result<Value> to_int(Machine&, const Value& value, const Bound& arguments) {
   if (value.is(Kind::kUndefined)) return undefined_error(value);
-  // A base that is no number makes int() fail on strings: then they are read as floats, or give the default.
+  // A base that is no number makes int() fail on strings: then they are read as floats, or give the
+  // default.
   const Value ten = Value::integer(10);
   const Value& base_value = arguments.value(1, ten);
   const int64_t base = base_value.is_integral() ? base_value.integer() : 1;

@@ -38,7 +38,8 @@ class Interpreter {
   Result<Values> loop_items(const For& loop, const Value& iterable, const ScopePtr& outer);
   // Runs the body with the output going to `captured`.
   Result<Flow> capture(const Body& body, const ScopePtr& scope, Text& captured);
-  // The same in a scope of its own; then the chain of filters, which may be null, is applied to the text.
+  // The same in a scope of its own; then the chain of filters, which may be null, is applied to the
+  // text.
   Result<Flow> capture_filtered(const Body& body, const ExpressionPtr& filter,
                                 const ScopePtr& scope, Value& captured);
   Status print(const Value& value);

@@ -126,7 +126,8 @@ class Lexer {
     return true;
   }
 
-  // An unclosed comment or raw block with nothing behind it is no error in jinja2, so it is none here.
+  // An unclosed comment or raw block with nothing behind it is no error in jinja2, so it is none
+  // here.
   Status lex_comment(size_t tag) {
     const size_t begin = position_;
     for (; position_ < source_.size(); ++position_) {

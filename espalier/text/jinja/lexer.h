@@ -1,6 +1,5 @@
 // Lexer: template source to tokens, with jinja2's white space rules (trim_blocks and lstrip_blocks
-// on, "-" and
-// "+" signs), raw blocks and comments resolved here. Pure.
+// on, "-" and "+" signs), raw blocks and comments resolved here. Pure.
 #pragma once
 
 #include <cstdint>

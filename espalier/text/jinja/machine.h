@@ -37,8 +37,8 @@ class Machine {
   Result<Value> item(const Value& object, const Value& key);
   // The attribute alone; nothing where the object has none of that name.
   Result<std::optional<Value>> own_attribute(const Value& object, std::string_view name);
-  // "a.b.0" as the filters' `attribute` argument reads it; an int is one index. `fallback`, unless none, takes
-  // the place of what is undefined on the way.
+  // "a.b.0" as the filters' `attribute` argument reads it; an int is one index. `fallback`, unless
+  // none, takes the place of what is undefined on the way.
   Result<Value> attribute_path(const Value& object, const Value& path,
                                const Value& fallback = Value());
   // All elements, as a for loop would meet them; reads iterators to their end.

@@ -40,7 +40,8 @@ bool is_final_sigma(const std::vector<char32_t>& characters, size_t at) {
   return true;
 }
 
-// Every character in the case that `choose(index, code point)` names, or as it is where that names none.
+// Every character in the case that `choose(index, code point)` names, or as it is where that names
+// none.
 template <typename Choose>
 Text recase(const Text& text, Choose choose) {
   constexpr char32_t kCapitalSigma = 0x3A3;

@@ -2,10 +2,9 @@
 // window (staged rows).
 //
 //   K: blocks of 16 positions, [block][head_dim][16]: the scores of 16 positions are one vector
-//   that grows over d,
-//      so each score is a sequential sum over d whatever lane its position has.
+//      that grows over d, so each score is a sequential sum over d whatever lane its position has.
 //   V: [position][value_stride], head_dim rounded up to whole vectors: the weighted sum runs over
-//   positions in order.
+//      positions in order.
 //
 // Formulas only; memory belongs to the State.
 #pragma once

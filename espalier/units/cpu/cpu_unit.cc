@@ -10,8 +10,6 @@
 namespace espalier::units::cpu {
 namespace {
 
-constexpr int kMaxThreads = 256;
-
 Result<const KernelSet*> choose_kernels(const std::string& wanted,
                                         const std::vector<std::string>& present) {
   for (const KernelSet* set : all_kernel_sets()) {
@@ -20,7 +18,7 @@ Result<const KernelSet*> choose_kernels(const std::string& wanted,
   return Error{.what = "no such kernel set on this machine",
                .expected = fmt::format("one of {}", fmt::join(present, ", ")),
                .actual = fmt::format("'{}'", wanted),
-               .fix = "leave the choice out to get the first of them"};
+               .fix = "Leave the choice out to get the first of them."};
 }
 
 }  // namespace
@@ -41,13 +39,13 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
     return Error{.what = "that number of threads cannot be used",
                  .expected = fmt::format("0 (one for each core) to {}", kMaxThreads),
                  .actual = std::to_string(options.threads),
-                 .fix = "leave it out to use one for each core"};
+                 .fix = "Leave it out to use one for each core."};
   }
   if (options.activation_planes != 1 && options.activation_planes != 2) {
     return Error{.what = "that precision of activations does not exist",
                  .expected = "1 plane (8 bits) or 2 planes (16 bits)",
                  .actual = std::to_string(options.activation_planes),
-                 .fix = "use 2 unless speed matters more than agreement"};
+                 .fix = "Use 2 unless speed matters more than agreement."};
   }
   ASSIGN_OR_RETURN(const KernelSet* kernels, choose_kernels(options.kernels, kernel_names()));
   return CpuExecutable::compile(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 #include <set>
+#include <utility>
 
 #include "espalier/base/check.h"
 #include "espalier/program/ops.h"
@@ -19,26 +20,19 @@ using program::ProgramSet;
 
 namespace {
 
-// Paths of a window take rows^2 indices: 4 MB at this height, far beyond what a call can use.
-constexpr int64_t kMaxWindowRows = 1024;
-// Scores of a tile take 24 bytes a position and thread: 400 MB at this length.
-constexpr int64_t kMaxKvRows = int64_t{1} << 24;
-
 Status check_limits(const ProgramSet& programs) {
   if (programs.functions.empty()) {
     return Error{.what = "the program set is empty",
                  .expected = "at least one function",
                  .actual = "none",
-                 .fix = "build the programs of a model"};
+                 .fix = "Build the programs of a model."};
   }
   for (const Program& function : programs.functions) {
-    if (function.rows > kMaxWindowRows || function.kv_rows > kMaxKvRows) {
-      return Error{
-          .what = fmt::format("function '{}' is too large for the cpu unit", function.name),
-          .expected =
-              fmt::format("at most {} rows and {} KV positions", kMaxWindowRows, kMaxKvRows),
-          .actual = fmt::format("{} rows and {} KV positions", function.rows, function.kv_rows),
-          .fix = "choose a smaller window or context"};
+    if (function.kv_rows > kMaxKvRows) {
+      return Error{.what = fmt::format("function '{}' is too large", function.name),
+                   .expected = fmt::format("at most {} KV positions", kMaxKvRows),
+                   .actual = fmt::format("{}", function.kv_rows),
+                   .fix = "Choose a smaller context."};
     }
     const bool has_head = std::any_of(function.ops.begin(), function.ops.end(), [](const Op& op) {
       return op.kind == OpKind::kHeadArgmax || op.kind == OpKind::kHeadLogits;
@@ -47,7 +41,7 @@ Status check_limits(const ProgramSet& programs) {
       return Error{.what = fmt::format("function '{}' has no head", function.name),
                    .expected = "head_argmax or head_logits",
                    .actual = "other outputs",
-                   .fix = "run it on the reference unit"};
+                   .fix = "Run it on the reference unit."};
     }
   }
   return Ok{};
@@ -69,20 +63,23 @@ Result<StateLayout> make_layout(const ProgramSet& programs) {
       shape.rows = state.shape.rows;
     }
   }
+  std::vector<bool> divided(layout.states.size());
   std::set<int64_t> buckets;
   for (const Program& function : programs.functions) {
     buckets.insert(function.kv_rows);
     layout.window_rows = std::max(layout.window_rows, function.rows);
     for (const Op& op : function.ops) {
       if (op.kind != OpKind::kAttention) continue;
-      StateShape& shape = layout.states[static_cast<size_t>(op.state)];
+      const auto id = static_cast<size_t>(op.state);
+      StateShape& shape = layout.states[id];
       const int64_t head_dim = op.integer("head_dim");
-      if (shape.kv_heads != 1 && shape.head_dim != head_dim) {
+      if (divided[id] && shape.head_dim != head_dim) {
         return Error{.what = fmt::format("two attention ops divide state {} differently", op.state),
                      .expected = fmt::format("heads of {} channels", shape.head_dim),
                      .actual = fmt::format("heads of {} channels", head_dim),
-                     .fix = "give each its own state"};
+                     .fix = "Give each its own state."};
       }
+      divided[id] = true;
       shape.head_dim = head_dim;
       shape.kv_heads = op.integer("kv_heads");
     }
@@ -99,26 +96,34 @@ bool same_but_for_bucket(const Program& a, const Program& b) {
 
 }  // namespace
 
-CpuExecutable::CpuExecutable(const Settings& settings, StateLayout layout)
+CpuExecutable::CpuExecutable(const Settings& settings, StateLayout layout,
+                             std::unique_ptr<ThreadPool> pool)
     : settings_(settings),
       layout_(std::make_shared<const StateLayout>(std::move(layout))),
-      pool_(settings.threads),
+      pool_(std::move(pool)),
       paths_(layout_->window_rows) {}
 
 Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& programs,
                                                            const Weights& weights,
                                                            const std::string& embedding_tensor,
-                                                           const Settings& settings) {
+                                                           const Settings& settings) try {
   RETURN_IF_ERROR(check_limits(programs));
   RETURN_IF_ERROR(program::validate(programs));
   ASSIGN_OR_RETURN(StateLayout layout, make_layout(programs));
-  std::unique_ptr<CpuExecutable> executable(new CpuExecutable(settings, std::move(layout)));
+  ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(settings.threads));
+  std::unique_ptr<CpuExecutable> executable(
+      new CpuExecutable(settings, std::move(layout), std::move(pool)));
   ASSIGN_OR_RETURN(executable->weights_,
                    WeightStore::build(programs, weights, embedding_tensor, settings.keep_floats,
-                                      executable->pool_));
+                                      *executable->pool_));
   RETURN_IF_ERROR(executable->make_plans(programs));
   RETURN_IF_ERROR(executable->allocate_scratch());
   return std::unique_ptr<Executable>(std::move(executable));
+} catch (const std::bad_alloc&) {
+  return Error{.what = "no memory for the plans and the scratch of a model",
+               .expected = {},
+               .actual = "an allocation failed",
+               .fix = "Choose a smaller window or context."};
 }
 
 Status CpuExecutable::make_plans(const ProgramSet& programs) {
@@ -143,14 +148,14 @@ Status CpuExecutable::make_plans(const ProgramSet& programs) {
   return Ok{};
 }
 
-Status CpuExecutable::allocate_scratch() try {
+Status CpuExecutable::allocate_scratch() {
   int64_t arena_floats = 0;
   for (const Function& function : functions_) {
     arena_floats = std::max(arena_floats, function.plan->arena_floats);
     thread_scratch_floats_ = std::max(thread_scratch_floats_, function.plan->thread_scratch_floats);
   }
   arena_.resize(static_cast<size_t>(arena_floats));
-  thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_.thread_count()));
+  thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_->thread_count()));
   std::vector<std::pair<int64_t, int>> kinds(slots_.all().size());
   for (const auto& [kind, slot] : slots_.all()) kinds[slot] = kind;
   for (const auto& [columns, planes] : kinds) {
@@ -159,18 +164,17 @@ Status CpuExecutable::allocate_scratch() try {
     activations_.push_back(std::move(activations));
   }
   return Ok{};
-} catch (const std::bad_alloc&) {
-  return Error{.what = "no memory for the scratch of a call",
-               .expected = fmt::format("room for windows of {} rows", layout_->window_rows),
-               .actual = "an allocation failed",
-               .fix = "choose a smaller window or context"};
 }
 
-CpuState& CpuExecutable::own(State& state) const {
-  auto* cpu_state = dynamic_cast<CpuState*>(&state);
+const CpuState& CpuExecutable::own(const State& state) const {
+  const auto* cpu_state = dynamic_cast<const CpuState*>(&state);
   CHECK(cpu_state != nullptr);
   CHECK(&cpu_state->layout() == layout_.get());
   return *cpu_state;
+}
+
+CpuState& CpuExecutable::own(State& state) const {
+  return const_cast<CpuState&>(own(std::as_const(state)));
 }
 
 Result<std::unique_ptr<State>> CpuExecutable::create_state(int64_t kv_rows) {
@@ -224,10 +228,10 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
                   .inputs = inputs,
                   .outputs = outputs,
                   .state = cpu_state};
-  const int64_t threads = pool_.thread_count();
-  pool_.run([&](int thread) {
+  const int64_t threads = pool_->thread_count();
+  pool_->run([&](int thread) {
     for (const Step& step : function.plan->steps) {
-      if (step.barrier_before) pool_.barrier();
+      if (step.barrier_before) pool_->barrier();
       const int64_t items = step.split.item_count(call);
       // Rounded up, so that the caller's thread, which is certainly awake, gets the single row of a
       // decode.
@@ -242,9 +246,7 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
 void CpuExecutable::commit(State& state, std::span<const int32_t> path) { own(state).commit(path); }
 
 std::vector<std::byte> CpuExecutable::export_state(const State& state) const {
-  const auto* cpu_state = dynamic_cast<const CpuState*>(&state);
-  CHECK(cpu_state != nullptr);
-  return cpu_state->to_bytes();
+  return own(state).to_bytes();
 }
 
 Result<std::unique_ptr<State>> CpuExecutable::import_state(std::span<const std::byte> bytes) {
@@ -262,7 +264,9 @@ void CpuExecutable::read_weight_rows(int64_t weight_index, int64_t first_row, in
 }
 
 Capabilities CpuExecutable::capabilities() const {
-  return {.kv_write_alignment = 1, .max_rows = layout_->window_rows};
+  return {.kv_element_bytes = sizeof(uint16_t),
+          .kv_write_alignment = 1,
+          .max_rows = layout_->window_rows};
 }
 
 MemoryUse CpuExecutable::memory_use() const {

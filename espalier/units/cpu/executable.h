@@ -59,16 +59,17 @@ class CpuExecutable final : public Executable {
     int64_t kv_rows = 0;
   };
 
-  CpuExecutable(const Settings& settings, StateLayout layout);
+  CpuExecutable(const Settings& settings, StateLayout layout, std::unique_ptr<ThreadPool> pool);
   Status make_plans(const program::ProgramSet& programs);
   Status allocate_scratch();
   void check_call(const Function& function, const CallInputs& inputs, const CpuState& state,
                   const CallOutputs& outputs) const;
+  const CpuState& own(const State& state) const;
   CpuState& own(State& state) const;
 
   const Settings settings_;
   const std::shared_ptr<const StateLayout> layout_;
-  ThreadPool pool_;
+  const std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<const WeightStore> weights_;
   std::vector<Function> functions_;
   std::vector<program::OpKind> op_kinds_;  // of the first function, once each, for the report

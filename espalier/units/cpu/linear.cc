@@ -36,7 +36,7 @@ Result<AlignedBytes> AlignedBytes::allocate(int64_t size) {
     return Error{.what = "not enough memory",
                  .expected = fmt::format("{} bytes", size),
                  .actual = {},
-                 .fix = "use a smaller model or free some memory"};
+                 .fix = "Use a smaller model or free some memory."};
   }
 #ifdef MADV_HUGEPAGE
   // Fewer TLB misses while streaming weights; only whole pages of our own, so nothing is wasted.

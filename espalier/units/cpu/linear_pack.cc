@@ -135,10 +135,11 @@ class GroupSlot {
 };
 
 Error not_finite(Encoding encoding, int64_t row) {
-  return Error{.what = fmt::format("row {} of a {} weight is not finite", row, name_of(encoding)),
-               .expected = "finite numbers",
-               .actual = "infinity or NaN",
-               .fix = "the file is damaged or was converted wrongly; convert or download it again"};
+  return Error{
+      .what = fmt::format("row {} of a {} weight is not finite", row, name_of(encoding)),
+      .expected = "finite numbers",
+      .actual = "infinity or NaN",
+      .fix = "The file is damaged or was converted wrongly; convert or download it again."};
 }
 
 Status pack_groups(const TensorView& tensor, int64_t first_row, const LinearLayout& layout,
@@ -237,7 +238,7 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, boo
     return Error{.what = "a weight has an encoding that cannot be multiplied",
                  .expected = "a float type or a GGUF block encoding",
                  .actual = std::string(name_of(tensor.encoding)),
-                 .fix = "convert the checkpoint to bf16, f16 or f32"};
+                 .fix = "Convert the checkpoint to bf16, f16 or f32."};
   }
   layout.form = keep_floats ? float_form(tensor.encoding) : WeightForm::kInt8Channel;
   layout.panel_bytes =

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "espalier/base/check.h"
+#include "espalier/program/ops.h"
 #include "espalier/units/cpu/attention_layout.h"
 #include "espalier/units/cpu/plan.h"
 
@@ -26,7 +27,6 @@ using By = Split::By;
 constexpr int64_t kResourceAddresses = int64_t{1}
                                        << 60;  // beyond the arena: things that are not buffers
 constexpr int64_t kHeadTilePanels = 16;        // logits of 256 tokens at a time: 64 KB for 64 rows
-constexpr int64_t kMaxConvTaps = 64;           // program/ops.cc allows no more
 
 int64_t panels_of(int64_t channels) { return (channels + kPanelOutputs - 1) / kPanelOutputs; }
 
@@ -280,13 +280,13 @@ void Lowering::short_conv(const Op& op) {
   const Buffer z = buffer(op.inputs[0]);
   const auto state = static_cast<size_t>(op.state);
   const int64_t kernel = weight(op, 0).columns;
-  CHECK_LE(kernel, kMaxConvTaps);
+  CHECK_LE(kernel, program::kMaxConvTaps);
   const float* taps_weight = weights_.taps(weight(op, 0));
   const float* bias = optional_vector(op, 1);
   const Buffer y = define(op.outputs[0], z.rows);
   const auto convolve_row = [=](const Call& call, int64_t row, const ChannelRange& range) {
     const std::span<const int32_t> path = call.paths.of(row);
-    std::array<const float*, kMaxConvTaps> taps;
+    std::array<const float*, program::kMaxConvTaps> taps;
     for (int64_t tap = 0; tap < kernel; ++tap) {
       const int64_t at =
           static_cast<int64_t>(path.size()) - kernel + tap;  // on the path; before it, in the state
@@ -332,7 +332,8 @@ void Lowering::kv_write(const Op& op) {
 void Lowering::attention(const Op& op) {
   const Buffer q = buffer(op.inputs[0]);
   const auto state = static_cast<size_t>(op.state);
-  const int64_t heads = op.integer("heads"), group = heads / op.integer("kv_heads");
+  const int64_t heads = op.integer("heads"), kv_heads = op.integer("kv_heads");
+  const int64_t group = heads / kv_heads;
   const int64_t head_dim = op.integer("head_dim");
   const auto scale = static_cast<float>(op.number("scale"));
   const Buffer y = define(op.outputs[0], q.rows);
@@ -360,7 +361,7 @@ void Lowering::attention(const Op& op) {
                             .window_values = window.values(kv_head),
                             .scratch = call.scratch(thread)});
   };
-  emit({By::kQueries, q.rows, heads},
+  emit({By::kQueries, q.rows, heads, kv_heads},
        {reads_own(q), resource(Resource::kStagedKv, state, false, false), writes_own(y)},
        [=](const Call& call, const Share& share) {
          const int64_t queries_of_kv_head = call.inputs.row_count * group;
@@ -516,7 +517,7 @@ Status Lowering::check_rows(const Op& op) const {
                           op_index_, program_.name),
       .expected = "gather_rows only in front of the head",
       .actual = "an op of the layers behind it",
-      .fix = "gather the selected rows last"};
+      .fix = "Gather the selected rows last."};
 }
 
 Status Lowering::lower(const Op& op) {

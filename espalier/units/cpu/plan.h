@@ -26,6 +26,7 @@ struct Split {
   By by = By::kRows;
   RowSet rows = RowSet::kWindow;  // a step without rows is skipped
   int64_t count = 0;              // panels, heads (of every row) or subranges; unused for rows
+  int64_t kv_heads = 0;           // queries only: items are ordered by them
   bool operator==(const Split&) const = default;
 
   int64_t item_count(const Call& call) const;

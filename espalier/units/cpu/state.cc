@@ -64,7 +64,7 @@ Error out_of_memory(int64_t kv_rows) {
   return Error{.what = "no memory for a KV cache",
                .expected = fmt::format("room for {} positions", kv_rows),
                .actual = "an allocation failed",
-               .fix = "close other programs or use a shorter context"};
+               .fix = "Close other programs, or use a shorter context."};
 }
 
 Status check_bucket(const StateLayout& layout, int64_t kv_rows) {
@@ -72,7 +72,7 @@ Status check_bucket(const StateLayout& layout, int64_t kv_rows) {
   return Error{.what = "no function of this model has that KV length",
                .expected = fmt::format("one of {}", fmt::join(layout.buckets, ", ")),
                .actual = std::to_string(kv_rows),
-               .fix = "ask for one of the model's buckets"};
+               .fix = "Ask for one of the model's buckets."};
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ Status CpuState::resize(int64_t kv_rows) {
     return Error{.what = "a KV cache cannot shrink below what is committed",
                  .expected = fmt::format("at least {} positions", committed_),
                  .actual = std::to_string(kv_rows),
-                 .fix = "truncate the state first"};
+                 .fix = "Truncate the state first."};
   }
   RETURN_IF_ERROR(check_bucket(*layout_, kv_rows));
   // Layer by layer, so that only one layer exists twice. A layer knows its own length, so a state
@@ -195,7 +195,7 @@ Status CpuState::truncate(int64_t length) {
                                  ? fmt::format("0 or {} (the model has convolutions)", committed_)
                                  : fmt::format("0 to {}", committed_),
                  .actual = std::to_string(length),
-                 .fix = "start again from length 0"};
+                 .fix = "Start again from length 0."};
   }
   if (length == 0) {
     for (Layer& layer : layers_) std::fill(layer.conv.begin(), layer.conv.end(), 0.0f);
@@ -233,7 +233,7 @@ Result<std::unique_ptr<CpuState>> CpuState::from_bytes(std::shared_ptr<const Sta
     return Error{.what = "the saved state is longer than this model's largest KV cache",
                  .expected = fmt::format("at most {} positions", layout->buckets.back()),
                  .actual = std::to_string(reader.committed()),
-                 .fix = "load the model with a longer context"};
+                 .fix = "Load the model with a longer context."};
   }
   ASSIGN_OR_RETURN(std::unique_ptr<CpuState> state, create(std::move(layout), *bucket));
   state->committed_ = reader.committed();

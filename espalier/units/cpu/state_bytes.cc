@@ -60,7 +60,7 @@ Error mismatch(std::string what, std::string expected, std::string actual) {
   return Error{.what = std::move(what),
                .expected = std::move(expected),
                .actual = std::move(actual),
-               .fix = "export the state again with this model and this version"};
+               .fix = "Export the state again with this model and this version."};
 }
 
 std::string text_of(const StateRecord& record) {

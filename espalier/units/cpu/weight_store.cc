@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <new>
 #include <numeric>
 
@@ -34,7 +35,10 @@ Result<std::unique_ptr<WeightStore>> WeightStore::build(const program::ProgramSe
 
   std::map<std::string, std::vector<size_t>> by_tensor;
   for (const auto& [key, piece] : store->index_) by_tensor[std::get<1>(key)].push_back(piece);
-  store->tensors_.assign(by_tensor.begin(), by_tensor.end());
+  for (auto& [name, pieces] : by_tensor) {
+    ASSIGN_OR_RETURN(const TensorView view, weights.get(name));
+    store->tensors_.push_back({name, view.rows(), view.columns(), std::move(pieces)});
+  }
   return store;
 }
 
@@ -69,6 +73,14 @@ Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats)
   }
   std::vector<float> stored(static_cast<size_t>(view.element_count()));
   dequantize(view.encoding, view.bytes, stored);
+  if (!std::ranges::all_of(stored, [](float value) { return std::isfinite(value); })) {
+    return Error{.what = fmt::format("tensor '{}' is not finite", piece.weight.tensor),
+                 .expected = "finite numbers",
+                 .actual = "infinity or NaN",
+                 .fix =
+                     "The file is damaged or was converted wrongly; convert or download it "
+                     "again."};
+  }
   if (piece.role == Role::kVector) {
     piece.floats = std::move(stored);
     return Ok{};
@@ -85,7 +97,7 @@ Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats)
       .what = fmt::format("no memory to pack tensor '{}'", piece.weight.tensor),
       .expected = fmt::format("room for {} x {} weights", piece.weight.rows, piece.weight.columns),
       .actual = "an allocation failed",
-      .fix = "use a smaller model or a smaller encoding"};
+      .fix = "Use a smaller model or a smaller encoding."};
 }
 
 // Largest first, so that no thread is left alone with the embedding table at the end.
@@ -124,33 +136,30 @@ const float* WeightStore::taps(const Weight& weight) const {
 }
 
 int64_t WeightStore::tensor_index(std::string_view tensor) const {
-  const auto found =
-      std::lower_bound(tensors_.begin(), tensors_.end(), tensor,
-                       [](const auto& entry, std::string_view name) { return entry.first < name; });
-  return found == tensors_.end() || found->first != tensor ? -1 : found - tensors_.begin();
+  const auto found = std::ranges::lower_bound(tensors_, tensor, {}, &Tensor::name);
+  return found == tensors_.end() || found->name != tensor ? -1 : found - tensors_.begin();
 }
 
+// Counted in elements, because a part of a vector is read as rows of one column.
 void WeightStore::read_rows(int64_t tensor_index, int64_t first_row, int64_t row_count,
                             std::span<float> out) const {
-  const auto& pieces = tensors_.at(static_cast<size_t>(tensor_index)).second;
-  const Weight& any = pieces_[pieces.front()].weight;
-  // A vector whose parts are read as rows of one column is still one row of the checkpoint.
-  if (any.columns == 1 && row_count == 1 && first_row == 0) {
-    row_count = static_cast<int64_t>(out.size());
-  }
+  const Tensor& tensor = tensors_.at(static_cast<size_t>(tensor_index));
   CHECK_GE(first_row, 0);
   CHECK_GE(row_count, 0);
-  CHECK_LE(first_row + row_count, any.tensor_rows);
-  CHECK_EQ(static_cast<int64_t>(out.size()), row_count * any.columns);
+  CHECK_LE(first_row + row_count, tensor.rows);
+  CHECK_EQ(static_cast<int64_t>(out.size()), row_count * tensor.columns);
   std::fill(out.begin(), out.end(), 0.0f);
-  for (const size_t index : pieces) {
+  const int64_t out_first = first_row * tensor.columns;
+  const int64_t out_last = out_first + row_count * tensor.columns;
+  for (const size_t index : tensor.pieces) {
     const Piece& piece = pieces_[index];
-    const int64_t first = std::max(first_row, piece.weight.first_row);
-    const int64_t last =
-        std::min(first_row + row_count, piece.weight.first_row + piece.weight.rows);
+    const int64_t columns = piece.weight.columns;
+    const int64_t piece_first = piece.weight.first_row * columns;
+    const int64_t first = std::max(out_first, piece_first);
+    const int64_t last = std::min(out_last, piece_first + piece.weight.rows * columns);
     if (first >= last) continue;
-    read_piece(piece, first - piece.weight.first_row, last - first,
-               out.data() + (first - first_row) * any.columns);
+    read_piece(piece, (first - piece_first) / columns, (last - first) / columns,
+               out.data() + (first - out_first));
   }
 }
 

@@ -29,7 +29,8 @@ namespace espalier::units::cpu {
 class WeightStore {
  public:
   // Packs on all threads of `pool`. `embedding_tensor` is packed whole even where no program reads
-  // it.
+  // it. Errors: a tensor that is missing, has another shape or a value that is not finite; no
+  // memory.
   static Result<std::unique_ptr<WeightStore>> build(const program::ProgramSet& programs,
                                                     const Weights& weights,
                                                     const std::string& embedding_tensor,
@@ -74,8 +75,14 @@ class WeightStore {
 
   std::vector<Piece> pieces_;
   std::map<Key, size_t> index_;  // into pieces_
-  // Tensors by name, sorted, each with its pieces in the order of `index_`.
-  std::vector<std::pair<std::string, std::vector<size_t>>> tensors_;
+  // A tensor in the checkpoint's own shape, and its pieces in the order of `index_`.
+  struct Tensor {
+    std::string name;
+    int64_t rows = 0;
+    int64_t columns = 0;
+    std::vector<size_t> pieces;
+  };
+  std::vector<Tensor> tensors_;  // sorted by name
 };
 
 }  // namespace espalier::units::cpu

@@ -22,7 +22,6 @@ using program::Op;
 using program::Program;
 using program::ValueId;
 
-constexpr int kMaxThreads = 1024;
 constexpr size_t kMaxOperands = 2;  // inputs or outputs of an op
 
 // The memory that a call works in; sized at compile for the largest function.
@@ -59,15 +58,15 @@ StateLayout layout_of(const program::ProgramSet& programs) {
 class ReferenceExecutable final : public Executable {
  public:
   ReferenceExecutable(program::ProgramSet programs, std::unique_ptr<WeightTable> weights,
-                      int thread_count)
+                      std::unique_ptr<ThreadPool> pool)
       : programs_(std::move(programs)),
         weights_(std::move(weights)),
         layout_(layout_of(programs_)),
-        pool_(thread_count) {
+        pool_(std::move(pool)) {
     for (const Program& function : programs_.functions) {
       plans_.push_back(make_plan(function, *weights_));
     }
-    allocate_memory(thread_count);
+    allocate_memory(pool_->thread_count());
   }
 
   Result<std::unique_ptr<State>> create_state(int64_t kv_rows) override {
@@ -90,10 +89,10 @@ class ReferenceExecutable final : public Executable {
     CHECK_LE(rows.committed_length(), program.kv_rows);
     rows.begin_window(inputs.parents);
     fill_inputs(program, plan, inputs);
-    pool_.run([&](int thread) {
+    pool_->run([&](int thread) {
       for (size_t i = 0; i < program.ops.size(); ++i) {
         run_share(program, plan, i, inputs, rows, thread);
-        pool_.barrier();
+        pool_->barrier();
       }
     });
     copy_outputs(program, plan, inputs, outputs);
@@ -122,7 +121,9 @@ class ReferenceExecutable final : public Executable {
   }
 
   Capabilities capabilities() const override {
-    return {.kv_write_alignment = 1, .max_rows = layout_.max_window_rows};
+    return {.kv_element_bytes = sizeof(float),
+            .kv_write_alignment = 1,
+            .max_rows = layout_.max_window_rows};
   }
 
   MemoryUse memory_use() const override {
@@ -274,7 +275,7 @@ class ReferenceExecutable final : public Executable {
                     .weight_row = memory.weight_row};
     const Loop& loop = loop_of(op.kind);
     const int64_t items = loop.items(call);
-    const int64_t threads = pool_.thread_count();
+    const int64_t threads = pool_->thread_count();
     loop.run(call, items * thread / threads, items * (thread + 1) / threads);
   }
 
@@ -302,7 +303,7 @@ class ReferenceExecutable final : public Executable {
   const StateLayout layout_;
   std::vector<Plan> plans_;  // by function
   Memory memory_;
-  ThreadPool pool_;
+  const std::unique_ptr<ThreadPool> pool_;
 };
 
 }  // namespace
@@ -312,6 +313,13 @@ Result<std::unique_ptr<Executable>> ReferenceUnit::compile(program::ProgramSet p
                                                            const std::string& embedding_tensor,
                                                            const CompileOptions& options) {
   RETURN_IF_ERROR(program::validate(programs));
+  for (const Program& function : programs.functions) {
+    if (function.kv_rows <= kMaxKvRows) continue;
+    return Error{.what = fmt::format("function '{}' is too large", function.name),
+                 .expected = fmt::format("at most {} KV positions", kMaxKvRows),
+                 .actual = fmt::format("{}", function.kv_rows),
+                 .fix = "Choose a smaller context."};
+  }
   if (!options.kernels.empty() && options.kernels != "naive") {
     return Error{
         .what = fmt::format("kernel set '{}' is unknown to the reference unit", options.kernels),
@@ -327,10 +335,11 @@ Result<std::unique_ptr<Executable>> ReferenceUnit::compile(program::ProgramSet p
   }
   const int threads = options.threads > 0 ? options.threads : physical_core_count();
   try {
+    ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(threads));
     ASSIGN_OR_RETURN(std::unique_ptr<WeightTable> table,
                      WeightTable::make(programs, weights, embedding_tensor));
     return std::unique_ptr<Executable>(
-        new ReferenceExecutable(std::move(programs), std::move(table), threads));
+        new ReferenceExecutable(std::move(programs), std::move(table), std::move(pool)));
   } catch (const std::exception&) {  // bad_alloc, length_error
     return Error{.what = "no memory for the weights as fp32",
                  .expected = {},

@@ -1,4 +1,4 @@
-// ReferenceUnit: the unit that defines what programs mean (design law 5): naive loops, fp64 inside,
+// ReferenceUnit: the unit that defines what programs mean: naive loops, fp64 inside,
 // fp32 between ops, fp32 KV, weights exactly as the checkpoint stores them, whatever
 // CompileOptions::weights says. Every other unit is compared with it. It is not meant to be fast.
 // Stateless; safe from any thread.

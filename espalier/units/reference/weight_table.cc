@@ -1,5 +1,8 @@
 #include "espalier/units/reference/weight_table.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "espalier/base/check.h"
 #include "espalier/base/dequantize.h"
 #include "espalier/program/weight_view.h"
@@ -16,6 +19,28 @@ void read(const TensorView& view, int64_t first_row, int64_t row_count, std::spa
              view.bytes.subspan(static_cast<size_t>(first_row) * row_bytes,
                                 static_cast<size_t>(row_count) * row_bytes),
              out);
+}
+
+Error not_finite(const std::string& tensor) {
+  return Error{
+      .what = fmt::format("tensor '{}' is not finite", tensor),
+      .expected = "finite numbers",
+      .actual = "infinity or NaN",
+      .fix = "The file is damaged or was converted wrongly; convert or download it again."};
+}
+
+bool is_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
+// Looks at every element of what is read a row at a time later.
+Status check_finite(const std::string& tensor, const TensorView& view) {
+  std::vector<float> row(static_cast<size_t>(view.columns()));
+  for (int64_t index = 0; index < view.rows(); ++index) {
+    read(view, index, 1, row);
+    if (!is_finite(row)) return not_finite(tensor);
+  }
+  return Ok{};
 }
 
 Status check_blocks(const std::string& tensor, const TensorView& view) {
@@ -44,15 +69,22 @@ Result<std::unique_ptr<WeightTable>> WeightTable::make(const program::ProgramSet
     for (const auto& weight : function.weights) RETURN_IF_ERROR(table->add(weight));
   }
   RETURN_IF_ERROR(table->add_tensor(embedding_tensor));
+  ASSIGN_OR_RETURN(const TensorView embedding, weights.get(embedding_tensor));
+  RETURN_IF_ERROR(check_finite(embedding_tensor, embedding));
 
   int64_t cached_bytes = 0;
   for (const auto& [key, matrix] : table->matrices_)
     cached_bytes += matrix.view.element_count() * 4;
   for (auto& [key, matrix] : table->matrices_) {
+    const std::string& tensor = std::get<0>(key);
     const int64_t elements = matrix.view.element_count();
-    if (cached_bytes > kMaxCacheBytes && elements > kSmallElements) continue;
+    if (cached_bytes > kMaxCacheBytes && elements > kSmallElements) {
+      RETURN_IF_ERROR(check_finite(tensor, matrix.view));
+      continue;
+    }
     matrix.cache.resize(static_cast<size_t>(elements));
     read(matrix.view, 0, matrix.rows(), matrix.cache);
+    if (!is_finite(matrix.cache)) return not_finite(tensor);
     table->cache_bytes_ += elements * 4;
   }
   return table;

@@ -1,0 +1,85 @@
+#include "espalier/base/atomic_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "espalier/base/check.h"
+
+namespace espalier {
+namespace {
+
+constexpr size_t kBufferBytes = 1u << 20;  // pieces are small, system calls are not free
+constexpr int kNames = 100;                // tried before giving up; one is enough
+
+Error write_problem(const std::string& path) {
+  return Error{.what = fmt::format("cannot write '{}'", path),
+               .expected = {},
+               .actual = std::strerror(errno),
+               .fix = "Check free space and permissions; a file of this name is unchanged."};
+}
+
+}  // namespace
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  std::random_device random;
+  for (int attempt = 0; attempt < kNames; ++attempt) {
+    std::string temporary = fmt::format("{}.{:08x}", path, random());
+    // Not mkstemp, whose files are nobody else's: the umask decides here.
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) break;
+    std::FILE* stream = ::fdopen(descriptor, "wb");
+    if (stream == nullptr) {
+      ::close(descriptor);
+      ::unlink(temporary.c_str());
+      break;
+    }
+    std::setvbuf(stream, nullptr, _IOFBF, kBufferBytes);
+    return AtomicFile(path, std::move(temporary), stream);
+  }
+  return write_problem(path);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::exchange(other.path_, "")),
+      temporary_(std::exchange(other.temporary_, "")),
+      stream_(std::exchange(other.stream_, nullptr)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(stream_, other.stream_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  if (stream_ != nullptr) std::fclose(stream_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  CHECK(stream_ != nullptr);
+  if (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), stream_) == bytes.size()) {
+    return Ok{};
+  }
+  return write_problem(path_);
+}
+
+Status AtomicFile::finish() {
+  CHECK(stream_ != nullptr);
+  AtomicFile file = std::move(*this);  // goes on every way out, unless it has been renamed
+  const bool failed = std::ferror(file.stream_) != 0 || std::fflush(file.stream_) != 0 ||
+                      ::fsync(::fileno(file.stream_)) != 0;
+  if (failed) return write_problem(file.path_);
+  if (std::fclose(std::exchange(file.stream_, nullptr)) != 0) return write_problem(file.path_);
+  if (::rename(file.temporary_.c_str(), file.path_.c_str()) != 0) return write_problem(file.path_);
+  file.temporary_.clear();
+  return Ok{};
+}
+
+}  // namespace espalier

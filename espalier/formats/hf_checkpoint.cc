@@ -16,6 +16,12 @@ namespace fs = std::filesystem;
 constexpr size_t kConfigBytesLimit = 16u << 20;
 constexpr size_t kTokenizerBytesLimit = 256u << 20;
 
+// What is read besides the weights, where it is there.
+constexpr std::array kTextFiles = {
+    "config.json",           "generation_config.json",  "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+    "chat_template.json"};
+
 // What multimodal exports put around the names of their language model, and the names without it.
 struct Prefix {
   std::string_view from;
@@ -221,6 +227,10 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   RETURN_IF_ERROR(check_no_scales(root, content.tensors));
   ASSIGN_OR_RETURN(auto tensors, strip_prefixes(std::move(content.tensors)));
   checkpoint.weights = Weights(std::move(tensors), std::move(content.owners));
+  checkpoint.files = std::move(content.files);
+  for (const char* name : kTextFiles) {
+    if (is_there(root / name)) checkpoint.files.push_back((root / name).string());
+  }
   RETURN_IF_ERROR(read_text_parts(root, checkpoint));
   return checkpoint;
 }

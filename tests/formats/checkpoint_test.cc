@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 const std::string kGolden = ESPALIER_SOURCE_DIR "/tests/golden/formats/";
 constexpr auto kTokenizer = R"({
@@ -73,6 +74,19 @@ TEST_F(ModelDirectory, OpensByTheNameOfItsWeightsToo) {
       open_checkpoint(kGolden + "checkpoint/model.safetensors.index.json")->weights.all().size(),
       21u);
   EXPECT_EQ(open_checkpoint(kGolden + "checkpoint")->weights.all().size(), 21u);
+}
+
+TEST_F(ModelDirectory, KnowsAllFilesThatItWasReadFrom) {
+  write("tokenizer_config.json", "{}");
+  EXPECT_THAT(open().files,
+              UnorderedElementsAre(directory_ / "model.safetensors", directory_ / "config.json",
+                                   directory_ / "tokenizer_config.json"));
+  std::vector<std::string> sharded;
+  const Checkpoint checkpoint = open_checkpoint(kGolden + "checkpoint").value();
+  for (const std::string& file : checkpoint.files) {
+    if (file.find("model") != std::string::npos) sharded.push_back(file);
+  }
+  EXPECT_EQ(sharded.size(), 7u);  // the index and six shards
 }
 
 TEST_F(ModelDirectory, SaysWhatIsMissing) {

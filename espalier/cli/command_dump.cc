@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "espalier/cli/commands.h"
+#include "espalier/cli/interrupt.h"
 #include "espalier/cli/loading.h"
 #include "espalier/cli/terminal.h"
 #include "espalier/engine/dump.h"
@@ -41,7 +42,8 @@ Result<Exit> command_dump(const Options& options) {
   RETURN_IF_ERROR(check_replaces_no_source(checkpoint, *options.output));
   ASSIGN_OR_RETURN(const auto engine,
                    engine::Engine::load(std::move(checkpoint), engine_options(options)));
-  RETURN_IF_ERROR(engine::dump_weights(*engine, *options.output));
+  const StopGuard guard;
+  RETURN_IF_ERROR(engine::dump_weights(*engine, *options.output, &guard.stopped()));
   note(fmt::format("{} tensors written to {}", engine->tensors().size(), *options.output));
   return Exit::kDone;
 }

@@ -39,7 +39,9 @@ Exit run(const std::vector<std::string>& words) {
 }  // namespace espalier::cli
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is seen where we write
+  // A reader that leaves, and a file beyond the limit of its size, are seen where we write.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> words(argv + 1, argv + argc);
   return static_cast<int>(espalier::cli::run(words));
 }

@@ -114,6 +114,37 @@ TEST(Dump, WritesOverNoFileOfTheModel) {
   EXPECT_EQ(run_espalier({"dump", "-m", directory.path(), "-o", directory / "new"}).exit_code, 0);
 }
 
+TEST(Dump, SaysThatAFileMayNotBecomeThatLarge) {
+  const TemporaryDirectory directory;
+  for (const uint64_t limit : {100U, 10000U}) {
+    const Outcome outcome =
+        run_espalier({"dump", "-m", tiny_chat(), "-o", directory / "x"}, {.file_bytes = limit});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+    EXPECT_EQ(directory.file_count(), 0U);
+  }
+}
+
+TEST(StopGuard, NotesTheSignalsThatWouldEndTheProcess) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const StopGuard guard;
+    EXPECT_FALSE(guard.stopped());
+    std::raise(signal);
+    EXPECT_TRUE(guard.stopped());
+  }
+}
+
+TEST(StopGuard, LeavesIgnoredSignalsIgnoredAndOthersAsTheyWere) {
+  const auto old = std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopGuard guard;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(guard.stopped());
+  }
+  EXPECT_EQ(std::signal(SIGHUP, old), SIG_IGN);
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_DFL);
+}
+
 TEST(Dump, SaysWhyItCannotWrite) {
   const Outcome outcome =
       run_espalier({"dump", "-m", tiny_chat(), "-o", "/no/such/place/x.safetensors"});

@@ -57,6 +57,18 @@ TEST(Dump, OfInt8WeightsScoresOnTheReferenceUnitAsTheEngineDoes) {
   }
 }
 
+TEST(Dump, LeavesNoFileWhereItIsStopped) {
+  const TemporaryDirectory directory;
+  const auto engine = load_golden("llama_tied");
+  const std::string path = directory.write("model.safetensors", "old");
+  const std::atomic<bool> stopped{true};
+  const Status status = dump_weights(*engine, path, &stopped);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().what, "the dump was stopped");
+  EXPECT_EQ(read_text_file(path).value(), "old");
+  EXPECT_EQ(directory.file_count(), 1U);
+}
+
 TEST(Dump, LeavesNoFileWhereItCannotWrite) {
   const TemporaryDirectory directory;
   const auto engine = load_golden("llama_tied");

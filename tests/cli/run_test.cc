@@ -11,6 +11,7 @@ namespace espalier::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 // The prompt and system message that expected.json is about.
 std::vector<std::string> greedy_run(std::vector<std::string> more = {}) {
@@ -191,6 +192,33 @@ TEST(Run, RefusesPromptsThatItCannotAnswer) {
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which map terabytes
+// From too little memory to enough of it.
+void expect_errors_or_an_answer(const char* threads, uint64_t step_kib) {
+  bool has_failed = false;
+  bool has_answered = false;
+  for (uint64_t kib = 4096; kib <= (1 << 20) && !has_answered; kib += step_kib) {
+    const Outcome outcome =
+        run_espalier({"run", "-m", tiny_chat(), "-n", "2", "--threads", threads, "hello"},
+                     {.address_bytes = kib << 10});
+    const bool is_loaded = outcome.exit_code != 127 && outcome.exit_code != -SIGSEGV;
+    if (!has_failed && !is_loaded) continue;  // the program itself has no room
+    has_answered = outcome.exit_code == 0;
+    if (has_answered) continue;
+    has_failed = true;
+    EXPECT_EQ(outcome.exit_code, 1) << kib << " KiB: " << outcome.err;
+    EXPECT_THAT(outcome.err, MatchesRegex("(note: [^\n]*\n)?error: [^\n]*\n"));
+  }
+  EXPECT_TRUE(has_failed);
+  EXPECT_TRUE(has_answered);
+}
+
+TEST(Run, WithoutMemoryEndsWithAnErrorWhereverThatIs) {
+  expect_errors_or_an_answer("1", 64);
+  expect_errors_or_an_answer("4", 512);
+}
+#endif
 
 TEST(Run, AnInterruptEndsTheAnswerAndKeepsWhatWasSaid) {
   // The slowest way to compute, so that the signal comes before the end.

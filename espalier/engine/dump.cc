@@ -35,13 +35,21 @@ Status append_tensor(const Engine& engine, const TensorInfo& tensor,
   CHECK_GE(index, 0);
   const TensorView shape{.encoding = tensor.encoding, .shape = tensor.shape, .bytes = {}};
   const int64_t columns = shape.columns();
-  const int64_t piece_rows = std::max<int64_t>(1, kPieceElements / columns);
+  const models::PairedRows& paired = engine.model().paired_rows;
+  const bool is_paired = std::ranges::find(paired.tensors, tensor.name) != paired.tensors.end();
+  int64_t piece_rows = std::max<int64_t>(1, kPieceElements / columns);
+  if (is_paired)
+    piece_rows = std::max(piece_rows / paired.head_rows, int64_t{1}) * paired.head_rows;
   std::vector<float> piece(static_cast<size_t>(std::min(piece_rows, shape.rows()) * columns));
   for (int64_t row = 0; row < shape.rows(); row += piece_rows) {
     if (stopped != nullptr && *stopped) return stopped_error();
     const int64_t row_count = std::min(piece_rows, shape.rows() - row);
     const auto values = std::span(piece).first(static_cast<size_t>(row_count * columns));
     engine.executable().read_weight_rows(index, row, row_count, values);
+    if (is_paired) {
+      const bool is_bias = tensor.shape.size() == 1;
+      separate_pairs(paired, is_bias ? 1 : static_cast<size_t>(columns), values);
+    }
     RETURN_IF_ERROR(writer.append(std::as_bytes(values)));
   }
   return Ok{};
@@ -56,7 +64,8 @@ Status dump_weights(const Engine& engine, const std::string& path,
     declarations.push_back({.name = tensor.name, .shape = tensor.shape});
   }
   ASSIGN_OR_RETURN(formats::SafetensorsWriter writer,
-                   formats::SafetensorsWriter::create(path, declarations, {{"format", "pt"}}));
+                   formats::SafetensorsWriter::create(
+                       path, declarations, {{"format", "pt"}, {"row_order", "huggingface"}}));
   for (const TensorInfo& tensor : engine.tensors()) {
     RETURN_IF_ERROR(append_tensor(engine, tensor, stopped, writer));
   }

@@ -1,5 +1,6 @@
-// dump_weights: the weights that an engine really computes with, as fp32 under their checkpoint
-// names, in one safetensors file: an outside implementation can then be compared on exactly them.
+// dump_weights: the weights that an engine really computes with, as fp32 under the names and in the
+// order of rows of Hugging Face, in one safetensors file: transformers can then be compared on
+// exactly them. The header says so: "row_order": "huggingface".
 #pragma once
 
 #include <atomic>

@@ -175,6 +175,21 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
   return builder.finish();
 }
 
+PairedRows paired_rows(const LlamaConfig& config) {
+  const AttentionConfig& attention = config.attention;
+  if (!attention.rope.interleaved) return {};
+  PairedRows paired{.tensors = {},
+                    .head_rows = attention.head_dim,
+                    .rotated_rows = 2 * static_cast<int64_t>(attention.rope.frequencies.size())};
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    for (const char* name : {"self_attn.q_proj", "self_attn.k_proj"}) {
+      paired.tensors.push_back(layer_prefix(layer) + name + ".weight");
+      if (attention.qkv_bias) paired.tensors.push_back(layer_prefix(layer) + name + ".bias");
+    }
+  }
+  return paired;
+}
+
 Result<Model> make(const Json& json, const Weights& weights, const Family& family) {
   ASSIGN_OR_RETURN(LlamaConfig config, read_config(json, weights, family));
   Model model;
@@ -185,6 +200,7 @@ Result<Model> make(const Json& json, const Weights& weights, const Family& famil
   model.context_length = config.context;
   model.embedding_tensor = kEmbeddingTensor;
   model.head_tensor = config.head_tensor;
+  model.paired_rows = paired_rows(config);
   const auto shared = std::make_shared<const LlamaConfig>(std::move(config));
   model.build = [shared](const FunctionShape& shape) { return build(*shared, shape); };
   return checked_model(std::move(model), weights);

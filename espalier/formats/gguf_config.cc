@@ -116,18 +116,20 @@ Status add_rope_scaling(const GgufMetadata& metadata, const std::string& archite
   return Ok{};
 }
 
-// The part of a head that is rotated, where it is not all of it.
-Status add_partial_rotary(const GgufMetadata& metadata, const std::string& architecture,
-                          Json& config) {
+// 0 where the file does not say enough.
+Result<int64_t> head_dim_of(const Json& config) {
   ASSIGN_OR_RETURN(const int64_t heads, json_integer_or(config, "num_attention_heads", 0));
   ASSIGN_OR_RETURN(const int64_t hidden, json_integer_or(config, "hidden_size", 0));
-  ASSIGN_OR_RETURN(const int64_t head_dim,
-                   json_integer_or(config, "head_dim", heads > 0 ? hidden / heads : 0));
+  return json_integer_or(config, "head_dim", heads > 0 ? hidden / heads : 0);
+}
+
+// The part of a head that is rotated, where it is not all of it. config.json has no such key:
+// transformers' Llamas leave partial_rotary_factor alone.
+Status add_rotary_dim(const GgufMetadata& metadata, const std::string& architecture, Json& config) {
+  ASSIGN_OR_RETURN(const int64_t head_dim, head_dim_of(config));
   ASSIGN_OR_RETURN(const int64_t rotated,
                    metadata.integer_or(architecture + ".rope.dimension_count", head_dim));
-  if (head_dim > 0 && rotated != head_dim) {
-    config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
-  }
+  if (head_dim > 0 && rotated != head_dim) config["rope_rotary_dim"] = rotated;
   return Ok{};
 }
 
@@ -151,7 +153,7 @@ Result<Json> gguf_config(const GgufMetadata& metadata) {
   const GgufArchitecture* architecture = gguf_architecture(name);
   Json config = {{"model_type", architecture != nullptr ? architecture->model_type : name}};
   RETURN_IF_ERROR(copy_keys(metadata, name, kModelKeys, config));
-  RETURN_IF_ERROR(add_partial_rotary(metadata, name, config));
+  RETURN_IF_ERROR(add_rotary_dim(metadata, name, config));
   RETURN_IF_ERROR(add_rope_scaling(metadata, name, config));
   RETURN_IF_ERROR(add_layer_types(metadata, name, config));
   if (architecture == nullptr) return config;  // models/ says that it does not know it

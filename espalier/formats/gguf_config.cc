@@ -133,6 +133,26 @@ Status add_rotary_dim(const GgufMetadata& metadata, const std::string& architect
   return Ok{};
 }
 
+// What this family of programs cannot say is refused, not left out.
+Status check_supported(const GgufMetadata& metadata, const std::string& architecture,
+                       const Json& config) {
+  ASSIGN_OR_RETURN(const int64_t experts, metadata.integer_or(architecture + ".expert_count", 0));
+  if (experts > 0) {
+    return Error{.what = "mixtures of experts are not supported",
+                 .expected = "a dense model",
+                 .actual = fmt::format("{}.expert_count {}", architecture, experts),
+                 .fix = "Use a dense model."};
+  }
+  ASSIGN_OR_RETURN(const int64_t head_dim, head_dim_of(config));
+  ASSIGN_OR_RETURN(const int64_t value_dim,
+                   metadata.integer_or(architecture + ".attention.value_length", head_dim));
+  if (value_dim == head_dim) return Ok{};
+  return Error{.what = fmt::format("'{}.attention.value_length' is not supported", architecture),
+               .expected = fmt::format("{}, the length of the keys", head_dim),
+               .actual = fmt::format("{}", value_dim),
+               .fix = "Use a model whose keys and values have one length."};
+}
+
 // Where a model has short convolutions, they are in the layers without KV heads.
 Status add_layer_types(const GgufMetadata& metadata, const std::string& architecture,
                        Json& config) {
@@ -153,6 +173,7 @@ Result<Json> gguf_config(const GgufMetadata& metadata) {
   const GgufArchitecture* architecture = gguf_architecture(name);
   Json config = {{"model_type", architecture != nullptr ? architecture->model_type : name}};
   RETURN_IF_ERROR(copy_keys(metadata, name, kModelKeys, config));
+  RETURN_IF_ERROR(check_supported(metadata, name, config));
   RETURN_IF_ERROR(add_rotary_dim(metadata, name, config));
   RETURN_IF_ERROR(add_rope_scaling(metadata, name, config));
   RETURN_IF_ERROR(add_layer_types(metadata, name, config));

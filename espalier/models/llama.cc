@@ -138,7 +138,7 @@ Status read_ffn(const Json& json, const Weights& weights, LlamaConfig& config) {
 Result<LlamaConfig> read_config(const Json& json, const Weights& weights, const Family& family) {
   LlamaConfig config;
   ASSIGN_OR_RETURN(config.hidden, dimension(json, "hidden_size"));
-  ASSIGN_OR_RETURN(config.vocab, rows_of(weights, kEmbeddingTensor, config.hidden));
+  ASSIGN_OR_RETURN(config.vocab, vocab_size(json, weights, config.hidden));
   ASSIGN_OR_RETURN(config.layers, layer_count(json, weights));
   ASSIGN_OR_RETURN(config.context, context_length(json, config, family));
   ASSIGN_OR_RETURN(config.epsilon, epsilon_or(json, "rms_norm_eps", kDefaultEpsilon));

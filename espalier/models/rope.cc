@@ -168,9 +168,11 @@ Status yarn_scaling(const Settings& settings, Rope& rope) {
                         fmt::format("{}", settings.theta));
   }
   const auto original = static_cast<double>(settings.original_context);
-  ASSIGN_OR_RETURN(const double factor,
-                   positive_number_or(parameters, "factor",
-                                      static_cast<double>(settings.context_length) / original));
+  double factor = static_cast<double>(settings.context_length) / original;  // where it is null
+  const bool is_null = parameters.contains("factor") && parameters["factor"].is_null();
+  if (!is_null) {
+    ASSIGN_OR_RETURN(factor, positive_number(parameters, "factor"));
+  }
   ASSIGN_OR_RETURN(const double beta_fast, positive_number_or(parameters, "beta_fast", 32));
   ASSIGN_OR_RETURN(const double beta_slow, positive_number_or(parameters, "beta_slow", 1));
   ASSIGN_OR_RETURN(const bool truncate, json_bool_or(parameters, "truncate", true));

@@ -53,11 +53,31 @@ TEST(Engine, HasAFunctionForEachBucketAndHead) {
 TEST(Engine, TakesEndTokensFromEveryPlaceThatNamesThem) {
   formats::Checkpoint checkpoint = formats::open_checkpoint(golden_directory("llama_tied")).value();
   checkpoint.config["eos_token_id"] = 2;
-  checkpoint.generation_config = {
-      {"eos_token_id", {7, 5, 2, -1, 100000, 4294967299, 18446744073709551615u, 2.5}}};
+  checkpoint.generation_config = {{"eos_token_id", {7, 5, 2}}};
   checkpoint.tokenizer.emplace().eos_id = 9;
   const auto engine = Engine::load(std::move(checkpoint), {}).value();
   EXPECT_THAT(engine->end_tokens(), ElementsAre(2, 5, 7, 9));
+}
+
+TEST(Engine, RefusesEndTokensThatAreNoTokensOfTheModel) {
+  const formats::Checkpoint good = formats::open_checkpoint(golden_directory("llama_tied")).value();
+  for (const char* text : {"-1", "100000", "4294967299", "18446744073709551615", "2.5", "\"2\"",
+                           "[2, 100000]", "[2, null]", "{}", "true", "[[2]]"}) {
+    for (const bool generation : {false, true}) {
+      formats::Checkpoint checkpoint = good;
+      if (generation) checkpoint.generation_config = Json::object();
+      (generation ? checkpoint.generation_config : checkpoint.config)["eos_token_id"] =
+          Json::parse(text);
+      const auto engine = Engine::load(std::move(checkpoint), {});
+      ASSERT_FALSE(engine.ok()) << text;
+      EXPECT_THAT(engine.error().message(),
+                  HasSubstr(generation ? "generation_config.json: 'eos_token_id' is no token"
+                                       : ": config.json: 'eos_token_id' is no token"));
+    }
+  }
+  formats::Checkpoint silent = good;
+  silent.config["eos_token_id"] = nullptr;
+  EXPECT_TRUE(Engine::load(std::move(silent), {}).ok());
 }
 
 TEST(Engine, RefusesWhatItCannotDoWithAMessageThatSaysWhatItCan) {

@@ -203,6 +203,7 @@ TEST_F(ModelDirectory, ATextConfigurationInsideIsTheConfiguration) {
 }
 
 TEST_F(ModelDirectory, TokensAreTextsOrObjects) {
+  write_weights({"a"});  // without an embedding
   write("tokenizer.json", kTokenizer);
   write("tokenizer_config.json",
         R"({"bos_token": {"content": "<s>", "lstrip": false}, "eos_token": null})");
@@ -235,7 +236,7 @@ TEST_F(ModelDirectory, AListWithoutADefaultTemplateHasNone) {
 class GgufFile : public testing::Test {
  protected:
   static GgufBuilder llama() {
-    return GgufBuilder().text("general.architecture", "llama").floats("token_embd.weight", {4, 3});
+    return GgufBuilder().text("general.architecture", "llama").floats("token_embd.weight", {3, 4});
   }
   Result<Checkpoint> open(const GgufBuilder& builder) {
     return open_checkpoint(directory_.write("model.bin", builder.build()));  // known by its content
@@ -287,6 +288,23 @@ TEST_F(GgufFile, IsKnownByItsFirstBytesWhateverItsName) {
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
     EXPECT_EQ(checkpoint->format, "gguf");
   }
+}
+
+TEST_F(GgufFile, RefusesMoreTokensThanItsEmbeddingHasRows) {
+  const auto with_tokens = [&](size_t count) {
+    std::vector<std::string> tokens;
+    for (size_t i = 0; i < count; ++i) tokens.push_back(std::string(i + 1, 'a'));
+    return open(llama()
+                    .text("tokenizer.ggml.model", "gpt2")
+                    .text("tokenizer.ggml.pre", "smollm")
+                    .texts("tokenizer.ggml.tokens", tokens)
+                    .texts("tokenizer.ggml.merges", {}));
+  };
+  EXPECT_TRUE(with_tokens(3).ok());  // a row more is padding
+  EXPECT_TRUE(with_tokens(4).ok());
+  ASSERT_FALSE(with_tokens(5).ok());
+  EXPECT_THAT(with_tokens(5).error().message(),
+              HasSubstr("the tokenizer has tokens that the weights lack: expected at most 4"));
 }
 
 TEST_F(GgufFile, NeedsNoTokenizer) {

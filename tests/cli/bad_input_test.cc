@@ -135,6 +135,39 @@ TEST(BadModel, OfRandomOrTruncatedGgufIsRefused) {
   expect_one_line_error(directory / "nothing", "there is no model at");
 }
 
+TEST(BadModel, SendsNoCommandsToTheTerminal) {
+  const std::string evil = "\033[31m\u009b2J\r\n\x7f";
+  const auto expect_harmless = [](const std::string& text) {
+    for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c != '\x7f')) << text;
+  };
+  BrokenModel model;
+  model.write("chat_template.jinja", "{{ raise_exception('\\u001b[31m\\nred\\u009b2J') }}");
+  const Outcome raised = run_espalier({"run", "-m", model.path(), "-n", "1", "hello"});
+  EXPECT_EQ(std::ranges::count(raised.err, '\n'), 1);
+  expect_harmless(raised.err);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{evil},
+        {"run", evil},
+        {"run", "-" + evil},
+        {"run", "-m", evil, "x"},
+        {"run", "--temperature", evil},
+        {"info", "-m", "\xff\xfe"},
+        {"doctor", "-m", evil},
+        {"tokenize", "-m", tiny_chat(), "--decode", "--", evil}}) {
+    const Outcome outcome = run_espalier(words);
+    EXPECT_NE(outcome.exit_code, 0);
+    expect_harmless(outcome.out + outcome.err);
+    EXPECT_LE(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+  BrokenModel named;
+  named.replace("config.json", "\"model_type\"",
+                R"("_name_or_path": "\u001b[31mred\nname: x\u009b", "model_type")");
+  const Outcome info = run_espalier({"info", "-m", named.path()});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  expect_harmless(info.out);
+  EXPECT_THAT(info.out, HasSubstr("name: \\x1B[31mred\\nname: x\\xC2\\x9B\n"));
+}
+
 TEST(BadModel, EveryTruncationOfItsWeightsIsRefused) {
   BrokenModel model;
   const std::string whole = model.read("model.safetensors");

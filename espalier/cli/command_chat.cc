@@ -168,6 +168,7 @@ void converse(Chat& chat) {
     if (interrupted) ask("\n");  // off the line where ^C stands
     if (interrupted && !warned) note("Ctrl-C again or Ctrl-D leaves");
     if (!line || (interrupted && warned)) return;
+    if (line->ends_with('\r')) line->pop_back();  // of an end of line from Windows
     warned = interrupted;
     goes_on = handle(chat, *line);
   }

@@ -28,6 +28,11 @@ TEST(Chat, AnswersEachLine) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(Chat, TakesLinesThatEndAsOnWindows) {
+  EXPECT_EQ(chat("hello\r\n/history\r\n\r\n/quit\r\nnot this\r\n").out,
+            chat("hello\n/history\n").out);
+}
+
 TEST(Chat, KeepsTheConversation) {
   // The second answer follows from both turns, so it is not that of the second line alone.
   const std::string first = answer({"hello"});

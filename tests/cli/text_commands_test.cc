@@ -126,12 +126,25 @@ TEST(Score, EqualsTransformersForEveryWindow) {
   }
 }
 
+TEST(Score, TakesTheIdsThatTokenizePrints) {
+  const TemporaryDirectory directory;
+  const std::string text = "A tree in a fixed frame.";
+  const Outcome tokenized = run_espalier({"tokenize", "-m", tiny_chat(), "--json", text});
+  const std::string ids = directory.write("ids.json", tokenized.out);
+  EXPECT_EQ(json_of({"score", "-m", tiny_chat(), "--json", "--ids-file", ids})["logprobs"],
+            json_of({"score", "-m", tiny_chat(), "--json", text})["logprobs"]);
+}
+
 TEST(Score, RefusesWhatItCannotScore) {
   const TemporaryDirectory directory;
   const std::pair<std::string, const char*> bad[] = {
-      {"[1, -2]", "holds no token ids"},   {"[1, 4294967297]", "holds no token ids"},
-      {"{\"a\":1}", "holds no token ids"}, {"[1, 2.5]", "holds no token ids"},
-      {"[1, 320]", "does not exist"},      {"[]", "empty"},
+      {"[1, -2]", "holds no token ids"},
+      {"[1, 4294967297]", "holds no token ids"},
+      {"{\"a\":1}", "holds no token ids"},
+      {"[1, 2.5]", "holds no token ids"},
+      {"{\"ids\":7}", "holds no token ids"},
+      {"[1, 320]", "does not exist"},
+      {"[]", "empty"},
       {"[1, ", "not valid JSON"},
   };
   for (const auto& [content, message] : bad) {

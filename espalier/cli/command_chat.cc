@@ -180,8 +180,7 @@ Result<Exit> command_chat(const Options& options) {
   ASSIGN_OR_RETURN(const LoadedModel model, load_model(options));
   ASSIGN_OR_RETURN(ChatFormat format, make_chat_format(model.engine->checkpoint(), options));
   engine::GenerateOptions generate{.max_tokens = options.max_tokens};
-  ASSIGN_OR_RETURN(generate.sampling,
-                   choose_sampling(options, model.engine->checkpoint().generation_config));
+  ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   RETURN_IF_ERROR(decode::check(generate.sampling, model.engine->model().vocab_size));
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(*model.engine));
   Chat chat(model, std::move(format), std::move(generate), options.stops, *session);

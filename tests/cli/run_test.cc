@@ -1,4 +1,5 @@
 // espalier run, as a process.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -177,19 +178,30 @@ TEST(Run, RefusesPromptsThatItCannotAnswer) {
       {run({"-f", "/no/such/file"}), "/no/such/file"},
       {run({std::string(5000, 'x')}),
        "error: the prompt is longer than the context: expected at most 256 tokens, got "},
-      {run({"--temperature", "nan", "x"}),
-       "error: temperature is out of range: expected 0 to 100, got nan."},
-      {run({"--top-p", "2", "x"}), "error: top-p is out of range: expected 0 to 1, got 2."},
       {run({"--logit-bias", "320=1", "x"}), "expected 0 to 319, got 320"},
       {run({"--context", "257", "x"}), "expected 1 to 256 positions, got 257"},
-      {run({"--unit", "abacus", "x"}), "abacus"},
-      {run({"--kernels", "quantum", "x"}), "quantum"},
+      {run({"--unit", "reference", "--kernels", "portable", "x"}), "portable"},
   };
   for (const auto& [outcome, message] : bad) {
     EXPECT_EQ(outcome.exit_code, 1) << message;
     EXPECT_EQ(outcome.out, "");
     EXPECT_THAT(outcome.err, HasSubstr(message));
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+}
+
+TEST(Run, NamesTheGenerationConfigurationThatItCannotUse) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors",
+                           "tokenizer_config.json", "chat_template.jinja"}) {
+    std::filesystem::copy(tiny_chat() + "/" + name, directory / name);
+  }
+  for (const char* bad : {R"("temperature": -1)", R"("top_p": 2)", R"("top_k": -5)",
+                          R"("repetition_penalty": 0)", R"("temperature": "hot")"}) {
+    directory.write("generation_config.json", fmt::format("{{\"do_sample\": true, {}}}", bad));
+    const Outcome outcome = run_espalier({"run", "-m", directory.path(), "hello"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr(directory.path() + ": generation_config.json: "));
   }
 }
 

@@ -18,23 +18,27 @@
 namespace espalier::cli {
 namespace {
 
+Result<Exit> answer(const Invocation& invocation) {
+  const Command* command = invocation.command;
+  if (invocation.wants_version) {
+    write_stdout(version_text());
+  } else if (command == nullptr) {
+    write_stdout(help_text());
+  } else if (invocation.options.help) {
+    write_stdout(help_text(*command));
+  } else {
+    return command->run(invocation.options);
+  }
+  return Exit::kDone;
+}
+
 Exit run(const std::vector<std::string>& words) {
   const auto invocation = parse_arguments(words);
   if (!invocation.ok()) {
     complain(invocation.error().message());
     return Exit::kUsage;
   }
-  if (invocation->wants_version) {
-    write_stdout(version_text());
-    return Exit::kDone;
-  }
-  const Command* command = invocation->command;
-  if (command == nullptr || invocation->options.help) {
-    const std::string help = command == nullptr ? help_text() : help_text(*command);
-    write_stdout(help);
-    return Exit::kDone;
-  }
-  const Result<Exit> result = command->run(invocation->options);
+  const Result<Exit> result = answer(*invocation);
   const Status output = output_status();
   if (result.ok() && output.ok()) return *result;
   complain(result.ok() ? output.error().message() : result.error().message());

@@ -81,9 +81,11 @@ Status check_options(const EngineOptions& options, const models::Model& model) {
                  .actual = fmt::format("{}", options.window),
                  .fix = "Choose another --window."};
   }
+  const std::string reason =
+      model.context_reason.empty() ? "" : fmt::format(" ({})", model.context_reason);
   if (options.context < 0 || options.context > model.context_length) {
     return Error{.what = "the context is not one that the model has",
-                 .expected = fmt::format("1 to {} positions", model.context_length),
+                 .expected = fmt::format("1 to {} positions{}", model.context_length, reason),
                  .actual = fmt::format("{}", options.context),
                  .fix = "Choose another --context."};
   }

@@ -8,7 +8,7 @@ Error config_error(const std::string& what, std::string expected, std::string ac
   return Error{.what = "config: " + what,
                .expected = std::move(expected),
                .actual = std::move(actual),
-               .fix = "Check that config.json is the one of this checkpoint."};
+               .fix = "Check that this configuration belongs to these weights."};
 }
 
 Result<int64_t> dimension(const Json& config, const std::string& key, int64_t most) {

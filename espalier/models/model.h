@@ -36,6 +36,7 @@ struct Model {
   int64_t hidden_size = 0;
   int64_t layer_count = 0;
   int64_t context_length = 0;                 // positions
+  std::string context_reason;                 // what ends it before the configuration's word, or ""
   std::string embedding_tensor;               // [vocab_size, hidden_size]
   std::string head_tensor;                    // the same name where the head is tied
   std::vector<std::string> required_tensors;  // all tensors of the checkpoint that programs read

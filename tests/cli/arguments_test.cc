@@ -123,6 +123,15 @@ TEST(Help, NamesEveryCommandAndEveryFlagOfACommand) {
   }
 }
 
+TEST(Help, ThatCannotBeWrittenIsAFailure) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}}) {
+    const Outcome outcome = run_espalier(words, {.output_is_full = true});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, StartsWith("error: writing to standard output failed: got "));
+  }
+}
+
 TEST(Help, GoesToStdoutAndIsASuccess) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{}, {"--help"}, {"help"}, {"run", "--help"}, {"chat", "-h"}}) {

@@ -62,7 +62,8 @@ TEST(Chat, GoesOnAfterAMessageThatCannotBeAnswered) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, answer({"hello"}));
   EXPECT_THAT(outcome.err, HasSubstr("the message is not UTF-8"));
-  EXPECT_THAT(outcome.err, HasSubstr("longer than the context"));
+  EXPECT_THAT(outcome.err, HasSubstr("the conversation is longer than the context"));
+  EXPECT_THAT(outcome.err, HasSubstr("/clear begins anew, /undo takes the last turn back"));
   EXPECT_THAT(outcome.err, HasSubstr("no command '/nonsense'; /help lists them"));
 }
 

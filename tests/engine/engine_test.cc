@@ -80,6 +80,19 @@ TEST(Engine, RefusesEndTokensThatAreNoTokensOfTheModel) {
   EXPECT_TRUE(Engine::load(std::move(silent), {}).ok());
 }
 
+TEST(Engine, SaysWhatEndsAContextBeforeTheConfigurationDoes) {
+  formats::Checkpoint checkpoint = formats::open_checkpoint(golden_directory("mistral")).value();
+  checkpoint.config["sliding_window"] = 100;
+  const auto refused = Engine::load(formats::Checkpoint(checkpoint), {.context = 101});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message(), HasSubstr("100 positions (the model's sliding window)"));
+  const auto engine = Engine::load(std::move(checkpoint), {}).value();
+  const auto answer = make_session(*engine)->generate(some_text(101), {}, keep_going);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_THAT(answer.error().message(),
+              HasSubstr("at most 100 tokens, the model's sliding window"));
+}
+
 TEST(Engine, RefusesWhatItCannotDoWithAMessageThatSaysWhatItCan) {
   const std::pair<EngineOptions, const char*> bad[] = {
       {{.unit = "abacus"}, "abacus"},

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "espalier/base/mapped_file.h"
 #include "espalier/formats/safetensors_writer.h"
@@ -96,6 +97,33 @@ TEST_F(ModelDirectory, SaysWhatIsMissing) {
   EXPECT_THAT(problem(), HasSubstr("has no weights"));
   std::filesystem::remove(directory_ / "config.json");
   EXPECT_THAT(problem(), HasSubstr("expected config.json in it"));
+}
+
+TEST_F(ModelDirectory, TellsAShardFromAModel) {
+  const auto shard = open_checkpoint(kGolden + "checkpoint/model-00002-of-00006.safetensors");
+  ASSERT_FALSE(shard.ok());
+  EXPECT_THAT(shard.error().message(), HasSubstr("is one file of several"));
+  EXPECT_THAT(shard.error().message(), HasSubstr("got file 00002 of 00006. Name the directory"));
+  std::filesystem::rename(directory_ / "model.safetensors",
+                          directory_ / "model-00001-of-00001.safetensors");
+  EXPECT_EQ(problem("model-00001-of-00001.safetensors"), "");
+}
+
+TEST_F(ModelDirectory, SaysThatAFileAloneLacksItsConfiguration) {
+  std::filesystem::remove(directory_ / "config.json");
+  EXPECT_THAT(problem("model.safetensors"),
+              HasSubstr("model.safetensors' is only the weights of a model: expected config.json "
+                        "beside it"));
+}
+
+TEST_F(ModelDirectory, SaysWhyItCannotBeLookedInto) {
+  std::filesystem::remove(directory_ / "config.json");
+  std::filesystem::create_symlink("config.json", directory_ / "config.json");  // to itself
+  EXPECT_THAT(problem(), HasSubstr("Too many levels of symbolic links"));
+  if (::geteuid() == 0) return;  // who may look into everything
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::none);
+  EXPECT_THAT(problem(), HasSubstr("Permission denied"));
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::owner_all);
 }
 
 TEST_F(ModelDirectory, RefusesBrokenFilesByName) {

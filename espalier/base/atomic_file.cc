@@ -1,10 +1,14 @@
 #include "espalier/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -23,16 +27,45 @@ Error write_problem(const std::string& path) {
                .fix = "Check free space and permissions; a file of this name is unchanged."};
 }
 
+// What is there under the name already.
+struct Place {
+  std::string path;            // behind links, so that these stay
+  std::optional<mode_t> mode;  // absent: nothing is there
+};
+
+Result<Place> examine(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return Place{path, std::nullopt};
+    return write_problem(path);
+  }
+  char target[PATH_MAX];
+  if (::realpath(path.c_str(), target) == nullptr || ::stat(target, &info) != 0) {
+    return write_problem(path);
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Error{.what = fmt::format("'{}' cannot be replaced by a file", path),
+                 .expected = "a regular file, or a name that is free",
+                 .actual = S_ISDIR(info.st_mode) ? "a directory" : "a device, pipe or socket",
+                 .fix = "Choose another name."};
+  }
+  // A rename asks for the folder only; who may not write the file may not replace it either.
+  if (::access(target, W_OK) != 0) return write_problem(path);
+  return Place{target, info.st_mode & 07777};
+}
+
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  ASSIGN_OR_RETURN(const Place place, examine(path));
   std::random_device random;
   for (int attempt = 0; attempt < kNames; ++attempt) {
-    std::string temporary = fmt::format("{}.{:08x}", path, random());
+    std::string temporary = fmt::format("{}.{:08x}", place.path, random());
     // Not mkstemp, whose files are nobody else's: the umask decides here.
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) break;
+    if (place.mode) ::fchmod(descriptor, *place.mode);
     std::FILE* stream = ::fdopen(descriptor, "wb");
     if (stream == nullptr) {
       ::close(descriptor);
@@ -40,7 +73,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
       break;
     }
     std::setvbuf(stream, nullptr, _IOFBF, kBufferBytes);
-    return AtomicFile(path, std::move(temporary), stream);
+    return AtomicFile(place.path, std::move(temporary), stream);
   }
   return write_problem(path);
 }

@@ -1,7 +1,9 @@
 // AtomicFile: a file that appears under its name complete or not at all. What is written goes into
 // a temporary file beside it, which finish() renames; without that the destructor removes it, so no
-// error, full disk or early return leaves a half-written file. Its permissions are those that any
-// new file gets (the process's umask). One thread at a time.
+// error, full disk or early return leaves a half-written file. A new file gets the permissions that
+// any new file gets (the process's umask), one that replaces another those of the other. A link
+// stays, and the file behind it is replaced; devices, pipes and folders are refused. One thread at
+// a time.
 #pragma once
 
 #include <cstddef>

@@ -71,12 +71,19 @@ Result<J> parse_as(std::string_view text, const std::string& source,
   } catch (const typename J::exception& exception) {
     return Error{.what = source + ": not valid JSON",
                  .expected = "a JSON document",
-                 .actual = exception.what(),
+                 .actual = json_problem(exception),
                  .fix = "Check that the file was downloaded completely."};
   }
 }
 
 }  // namespace
+
+std::string json_problem(const std::exception& exception) {
+  const std::string_view text = exception.what();
+  const size_t end = text.find("] ");
+  const bool has_number = text.starts_with("[json.exception.") && end != text.npos;
+  return std::string(has_number ? text.substr(end + 2) : text);
+}
 
 Result<Json> parse_json(std::string_view text, const std::string& source) {
   return parse_as<Json>(text, source, nullptr);

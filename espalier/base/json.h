@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ using OrderedJson = nlohmann::ordered_json;
 
 inline constexpr int kJsonDepthLimit = 128;
 inline constexpr size_t kOrderedJsonMemberLimit = 1024;  // members of one object
+
+// What an exception of the library says, without the number that it puts in front.
+std::string json_problem(const std::exception& exception);
 
 // `source` names the text in errors ("config.json"). Duplicate keys: the last one wins.
 Result<Json> parse_json(std::string_view text, const std::string& source);

@@ -12,6 +12,7 @@ std::string Error::message() const {
 
 Error Error::with_context(const std::string& context) const {
   Error error = *this;
+  if (what.starts_with(context + ": ")) return error;  // a name is said once
   error.what = context + ": " + what;
   return error;
 }

@@ -24,7 +24,8 @@ struct Error {
 
   // "what: expected E, got A. Fix."; empty parts are left out.
   std::string message() const;
-  // The same error with "context: " in front of `what` (a file name, a line number).
+  // The same error with "context: " in front of `what` (a file name, a line number), unless that
+  // stands there already.
   Error with_context(const std::string& context) const;
 };
 

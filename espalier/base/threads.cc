@@ -68,7 +68,7 @@ void ThreadPool::stop() {
   for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::run_erased(Erased function, void* context) {
+void ThreadPool::run_erased(Erased function, void* context) noexcept {
   function_ = function;
   context_ = context;
   running_.store(thread_count_ - 1, std::memory_order_relaxed);

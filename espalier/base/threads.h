@@ -31,7 +31,8 @@ class ThreadPool {
 
   int thread_count() const { return thread_count_; }
 
-  // Calls function(thread_index) once on each thread and returns when all have returned.
+  // Calls function(thread_index) once on each thread and returns when all have returned. It may not
+  // throw: the process ends where it does, as nobody could wait for the other threads any more.
   template <typename Function>
   void run(Function&& function) {
     using Callable = std::remove_reference_t<Function>;
@@ -44,7 +45,7 @@ class ThreadPool {
 
  private:
   using Erased = void (*)(void* context, int thread);
-  void run_erased(Erased function, void* context);
+  void run_erased(Erased function, void* context) noexcept;
   void stop();
   void worker(int thread);
 

@@ -1,5 +1,7 @@
 #include "espalier/base/utf8.h"
 
+#include <fmt/format.h>
+
 namespace espalier {
 namespace {
 
@@ -65,6 +67,26 @@ std::string replace_invalid_utf8(std::string_view text) {
     const bool whole = sequence.kind == Utf8Sequence::Kind::kCharacter;
     out += whole ? text.substr(0, sequence.size) : kReplacementCharacter;
     text.remove_prefix(sequence.size);
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Sequence sequence = first_utf8_sequence(text);
+    const std::string_view bytes = text.substr(0, sequence.size);
+    text.remove_prefix(sequence.size);
+    const bool whole = sequence.kind == Utf8Sequence::Kind::kCharacter;
+    // C0, DEL and C1, which terminals take for commands.
+    const char32_t c = whole ? character_at(bytes, 0).code_point : 0;
+    if (c >= 0x20 && !(c >= 0x7F && c < 0xA0)) {
+      out += bytes;
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+      out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+    } else {
+      for (const char byte : bytes) out += fmt::format("\\x{:02X}", static_cast<uint8_t>(byte));
+    }
   }
   return out;
 }

@@ -24,6 +24,9 @@ Utf8Sequence first_utf8_sequence(std::string_view text);  // `text` is not empty
 std::optional<size_t> invalid_utf8_at(std::string_view text);
 // Every ill-formed part becomes U+FFFD, as Rust's from_utf8_lossy does it.
 std::string replace_invalid_utf8(std::string_view text);
+// One line that a terminal can show whatever the text is: control characters and ill-formed bytes
+// are spelled out ("\n", "\x1B"), everything else stays.
+std::string printable(std::string_view text);
 
 struct Character {
   char32_t code_point = 0;

@@ -7,6 +7,7 @@
 
 #include "espalier/base/clock.h"
 #include "espalier/base/threads.h"
+#include "espalier/base/utf8.h"
 #include "espalier/cli/commands.h"
 #include "espalier/cli/json_output.h"
 #include "espalier/cli/loading.h"
@@ -133,11 +134,11 @@ OrderedJson report_json(const engine::Engine& engine, const Samples& samples) {
 }
 
 void print_table(const OrderedJson& report) {
-  write_stdout(
-      fmt::format("{}: {:.1f} MB of weights; memory reads {:.2f} GB/s, so a call takes {:.2f} ms "
-                  "at least\n\n",
-                  report["name"].get<std::string>(), report["weights_bytes"].get<double>() / 1e6,
-                  report["read_gb_s"].get<double>(), report["floor_ms"].get<double>()));
+  write_stdout(fmt::format(
+      "{}: {:.1f} MB of weights; memory reads {:.2f} GB/s, so a call takes {:.2f} ms "
+      "at least\n\n",
+      printable(report["name"].get<std::string>()), report["weights_bytes"].get<double>() / 1e6,
+      report["read_gb_s"].get<double>(), report["floor_ms"].get<double>()));
   write_stdout("  rows   ms (p10 - p90)            tokens/s   GB/s   of floor\n");
   for (const OrderedJson& call : report["calls"]) {
     const OrderedJson& ms = call["call_ms"];

@@ -34,6 +34,7 @@ class Chat {
 
  private:
   Result<std::vector<TokenId>> encode() const;
+  Status check_fits(size_t tokens) const;
   OrderedJson all_messages() const;
 
   const LoadedModel& model_;
@@ -58,11 +59,21 @@ Result<std::vector<TokenId>> Chat::encode() const {
   return text::encode_segments(model_.tokenizer, segments);
 }
 
+Status Chat::check_fits(size_t tokens) const {
+  const int64_t context = model_.engine->options().context;
+  if (static_cast<int64_t>(tokens) <= context) return Ok{};
+  return Error{.what = "the conversation is longer than the context",
+               .expected = fmt::format("at most {} tokens", context),
+               .actual = fmt::format("{} with this message, which was left out", tokens),
+               .fix = "/clear begins anew, /undo takes the last turn back."};
+}
+
 Status Chat::say(const std::string& line) {
   RETURN_IF_ERROR(check_utf8(line, "message"));
   messages_.push_back({{"role", "user"}, {"content", line}});
   auto answer_text = [&]() -> Result<std::string> {
     ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, encode());
+    RETURN_IF_ERROR(check_fits(tokens.size()));
     TextAnswer text(model_.tokenizer, stops_, true);
     const InterruptGuard guard(&session_);
     ASSIGN_OR_RETURN(const engine::Answer answer,
@@ -168,6 +179,7 @@ void converse(Chat& chat) {
     if (interrupted) ask("\n");  // off the line where ^C stands
     if (interrupted && !warned) note("Ctrl-C again or Ctrl-D leaves");
     if (!line || (interrupted && warned)) return;
+    if (line->ends_with('\r')) line->pop_back();  // of an end of line from Windows
     warned = interrupted;
     goes_on = handle(chat, *line);
   }
@@ -179,8 +191,7 @@ Result<Exit> command_chat(const Options& options) {
   ASSIGN_OR_RETURN(const LoadedModel model, load_model(options));
   ASSIGN_OR_RETURN(ChatFormat format, make_chat_format(model.engine->checkpoint(), options));
   engine::GenerateOptions generate{.max_tokens = options.max_tokens};
-  ASSIGN_OR_RETURN(generate.sampling,
-                   choose_sampling(options, model.engine->checkpoint().generation_config));
+  ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   RETURN_IF_ERROR(decode::check(generate.sampling, model.engine->model().vocab_size));
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(*model.engine));
   Chat chat(model, std::move(format), std::move(generate), options.stops, *session);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "espalier/base/threads.h"
+#include "espalier/base/utf8.h"
 #include "espalier/cli/commands.h"
 #include "espalier/cli/json_output.h"
 #include "espalier/cli/loading.h"
@@ -100,11 +101,12 @@ void print_report(const OrderedJson& report) {
   if (!report.contains("model")) return;
   const OrderedJson& model = report["model"];
   if (model.contains("error")) {
-    write_stdout(fmt::format("model          {}\n", model["error"].get<std::string>()));
+    write_stdout(fmt::format("model          {}\n", printable(model["error"].get<std::string>())));
     return;
   }
   write_stdout(fmt::format("model          {} loads in {:.0f} ms\n",
-                           model["path"].get<std::string>(), model["load_ms"].get<double>()));
+                           printable(model["path"].get<std::string>()),
+                           model["load_ms"].get<double>()));
   for (const OrderedJson& line : model["placement"]) {
     write_stdout(fmt::format("               {}\n", line.get<std::string>()));
   }

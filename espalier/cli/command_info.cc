@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "espalier/base/utf8.h"
 #include "espalier/cli/commands.h"
 #include "espalier/cli/json_output.h"
 #include "espalier/cli/loading.h"
@@ -109,8 +110,9 @@ void print_lines(const OrderedJson& json, const std::string& indent) {
       write_stdout(fmt::format("{}{}:\n", indent, label));
       print_lines(value, indent + "  ");
     } else {
-      write_stdout(fmt::format("{}{}{} {}\n", indent, label, json.is_array() ? "" : ":",
-                               value.is_string() ? value.get<std::string>() : value.dump()));
+      write_stdout(
+          fmt::format("{}{}{} {}\n", indent, label, json.is_array() ? "" : ":",
+                      value.is_string() ? printable(value.get<std::string>()) : value.dump()));
     }
   }
 }

@@ -89,7 +89,7 @@ Status check_run(const Options& options) {
                  .actual = "text output",
                  .fix = "Add --json."};
   }
-  return Ok{};
+  return check_sampling(options);
 }
 
 Result<Exit> command_run(const Options& options) {
@@ -97,8 +97,7 @@ Result<Exit> command_run(const Options& options) {
   ASSIGN_OR_RETURN(const LoadedModel model, load_model(options));
   ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, encode_prompt(model, options, prompt));
   engine::GenerateOptions generate{.max_tokens = options.max_tokens};
-  ASSIGN_OR_RETURN(generate.sampling,
-                   choose_sampling(options, model.engine->checkpoint().generation_config));
+  ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   OrderedJson logprobs;
   if (options.logprobs) {
     generate.logprobs = static_cast<int>(*options.logprobs);

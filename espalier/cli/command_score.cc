@@ -15,13 +15,15 @@ namespace {
 
 Result<std::vector<TokenId>> read_ids(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string content, read_text_file(path));
-  ASSIGN_OR_RETURN(const Json list, parse_json(content, path));
+  ASSIGN_OR_RETURN(const Json document, parse_json(content, path));
+  const Json* member = json_find(document, "ids");  // as tokenize --json writes it
+  const Json& list = member == nullptr ? document : *member;
   const auto is_id = [](const Json& id) {
     return id.is_number_integer() && id >= 0 && id <= std::numeric_limits<TokenId>::max();
   };
   if (!list.is_array() || !std::ranges::all_of(list, is_id)) {
     return Error{.what = path + " holds no token ids",
-                 .expected = "a JSON list like [504, 3575]",
+                 .expected = R"(a JSON list like [504, 3575], or an object with it as "ids")",
                  .actual = list.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80),
                  .fix = "Write it with 'espalier tokenize --json'."};
   }

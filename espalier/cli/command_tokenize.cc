@@ -21,8 +21,14 @@ OrderedJson pieces_of(const text::Tokenizer& tokenizer, const std::vector<TokenI
 
 // A JSON list, or numbers with blanks or commas between them.
 Result<std::vector<TokenId>> parse_ids(std::string text, const text::Tokenizer& tokenizer) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '[') {
+    ASSIGN_OR_RETURN(const Json list, parse_json(text, "the list of ids"));
+    const size_t last = text.find_last_of(']');
+    text = text.substr(first + 1, last - first - 1);  // inner brackets are no ids
+  }
   for (char& c : text) {
-    if (std::string_view("[], \t\r\n").find(c) != std::string_view::npos) c = ' ';
+    if (std::string_view(", \t\r\n").find(c) != std::string_view::npos) c = ' ';
   }
   std::vector<TokenId> ids;
   const char* const end = text.data() + text.size();

@@ -1,6 +1,7 @@
 #include "espalier/cli/commands.h"
 
 #include "espalier/cli/flags.h"
+#include "espalier/cli/sampling_choice.h"
 
 namespace espalier::cli {
 namespace {
@@ -16,7 +17,7 @@ constexpr Command kCommands[] = {
     {"chat", kChat, "", 0, "talk with the model",
      "Each line is a message; the conversation is kept. Ctrl-C ends an answer, Ctrl-D the chat; "
      "/help lists more.",
-     true, nullptr, command_chat},
+     true, check_sampling, command_chat},
     {"tokenize", kTokenize, "[TEXT]", 1, "token ids of a text",
      "The text is the argument, --file, or standard input, byte for byte. Control tokens in it are "
      "parsed.\n"

@@ -1,13 +1,18 @@
 #include "espalier/cli/flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
+#include <type_traits>
 
 #include "espalier/base/threads.h"
 #include "espalier/engine/session.h"
 #include "espalier/program/validate.h"
+#include "espalier/units/registry.h"
 
 namespace espalier::cli {
 namespace {
@@ -23,6 +28,10 @@ template <typename Number>
 Result<Number> parse_number(const std::string& text, const std::string& expected) {
   Number number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range && std::is_integral_v<Number>) {
+    constexpr auto kLargest = std::numeric_limits<Number>::max();
+    return bad_value(fmt::format("{}, at most {}", expected, kLargest), text);
+  }
   if (error != std::errc() || end != text.data() + text.size()) return bad_value(expected, text);
   return number;
 }
@@ -60,6 +69,28 @@ Status set_integer(Options& options, const std::string& value) {
   if (number < kLowest || number > kHighest) return bad_value(expected, value);
   options.*kMember = number;
   return Ok{};
+}
+
+Status set_one_of(const std::vector<std::string>& names, const std::string& value,
+                  std::string& out) {
+  if (std::ranges::find(names, value) == names.end()) {
+    return bad_value(fmt::format("{}", fmt::join(names, " or ")), value);
+  }
+  out = value;
+  return Ok{};
+}
+
+Status set_unit(Options& options, const std::string& value) {
+  return set_one_of(units::unit_names(), value, options.unit);
+}
+
+// Of any unit: which one it is may be said later.
+Status set_kernels(Options& options, const std::string& value) {
+  std::vector<std::string> names;
+  for (const std::string& unit : units::unit_names()) {
+    std::ranges::copy(units::make_unit(unit).value()->kernel_names(), std::back_inserter(names));
+  }
+  return set_one_of(names, value, options.kernels);
 }
 
 Status set_weights(Options& options, const std::string& value) {
@@ -105,7 +136,8 @@ constexpr Flag kFlags[] = {
      "GGUF file, safetensors file, or directory of a model", set_text<&Options::model>},
     {"--file", "-f", "PATH", kInput, kReadsText, "read the text from a file",
      set_text<&Options::file>},
-    {"--ids-file", "", "PATH", kInput, kScore, "score a JSON list of token ids instead of text",
+    {"--ids-file", "", "PATH", kInput, kScore,
+     "score token ids instead of text: a JSON list, or what 'tokenize --json' prints",
      set_text<&Options::ids_file>},
     {"--system", "-s", "TEXT", kInput, kAnswers, "system message in front of the conversation",
      set_text<&Options::system>},
@@ -152,10 +184,9 @@ constexpr Flag kFlags[] = {
      "with --json: log-probabilities of each token and of the N best",
      set_integer<&Options::logprobs, 0, engine::kMaxLogprobs>},
 
-    {"--unit", "", "NAME", kEngine, kComputes, "what computes: cpu or reference",
-     set_text<&Options::unit>},
+    {"--unit", "", "NAME", kEngine, kComputes, "what computes: cpu or reference", set_unit},
     {"--kernels", "", "NAME", kEngine, kComputes,
-     "force a kernel set of the unit (see espalier doctor)", set_text<&Options::kernels>},
+     "force a kernel set of the unit (see espalier doctor)", set_kernels},
     {"--weights", "", "MODE", kEngine, kComputes,
      "fp16, bf16 and fp32 checkpoints: int8 (default) or keep", set_weights},
     {"--activations", "", "BITS", kEngine, kComputes, "16 (default) or 8", set_activations},

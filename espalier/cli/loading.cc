@@ -65,7 +65,7 @@ Result<ChatFormat> make_chat_format(const formats::Checkpoint& checkpoint, const
                  .fix = "It may be a base model: use 'espalier run --raw' to continue a text."};
   }
   auto parsed = text::ChatTemplate::parse(*checkpoint.chat_template);
-  if (!parsed.ok()) return parsed.error().with_context(checkpoint.path + ": chat template");
+  if (!parsed.ok()) return parsed.error().with_context(checkpoint.path);
   text::RenderOptions render{.bos_token = checkpoint.bos_token, .eos_token = checkpoint.eos_token};
   if (options.tools_file) {
     ASSIGN_OR_RETURN(render.tools, read_tools(*options.tools_file));

@@ -1,9 +1,13 @@
 #include "espalier/cli/sampling_choice.h"
 
+#include <limits>
 #include <random>
+#include <utility>
 
 namespace espalier::cli {
 namespace {
+
+constexpr int64_t kAnyVocabSize = std::numeric_limits<TokenId>::max();  // where it is not known yet
 
 Result<decode::SamplingOptions> from_configuration(const Json& config) {
   decode::SamplingOptions sampling;
@@ -17,13 +21,13 @@ Result<decode::SamplingOptions> from_configuration(const Json& config) {
   return sampling;
 }
 
-}  // namespace
+Result<decode::SamplingOptions> checked_configuration(const Json& config) {
+  ASSIGN_OR_RETURN(const decode::SamplingOptions sampling, from_configuration(config));
+  RETURN_IF_ERROR(decode::check(sampling, kAnyVocabSize));
+  return sampling;
+}
 
-Result<decode::SamplingOptions> choose_sampling(const Options& options,
-                                                const Json& generation_config) {
-  auto configured = from_configuration(generation_config);
-  if (!configured.ok()) return configured.error().with_context("generation_config.json");
-  decode::SamplingOptions sampling = std::move(configured).value();
+decode::SamplingOptions with_flags(decode::SamplingOptions sampling, const Options& options) {
   const bool truncates = options.top_k || options.top_p || options.min_p;
   if (truncates && sampling.temperature == 0) sampling.temperature = 1;
   sampling.temperature = options.temperature.value_or(sampling.temperature);
@@ -38,6 +42,25 @@ Result<decode::SamplingOptions> choose_sampling(const Options& options,
     sampling.temperature = 0;
     sampling.repetition_penalty = options.repetition_penalty.value_or(1);
   }
+  return sampling;
+}
+
+}  // namespace
+
+Status check_sampling(const Options& options) {
+  return decode::check(with_flags({}, options), kAnyVocabSize);
+}
+
+Result<decode::SamplingOptions> choose_sampling(const Options& options,
+                                                const formats::Checkpoint& checkpoint) {
+  auto configured = checked_configuration(checkpoint.generation_config);
+  if (!configured.ok()) {
+    const bool is_gguf = checkpoint.format == "gguf";
+    return configured.error()
+        .with_context(is_gguf ? "general.sampling" : "generation_config.json")
+        .with_context(checkpoint.path);
+  }
+  decode::SamplingOptions sampling = with_flags(std::move(configured).value(), options);
   // 32 bits: a seed that a person can copy, and that JSON readers keep exactly.
   sampling.seed = options.seed ? static_cast<uint64_t>(*options.seed) : std::random_device()();
   return sampling;

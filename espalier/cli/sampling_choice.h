@@ -4,14 +4,17 @@
 // flag without a temperature means temperature 1; without --seed the seed is random, and reported.
 #pragma once
 
-#include "espalier/base/json.h"
 #include "espalier/base/result.h"
 #include "espalier/cli/options.h"
 #include "espalier/decode/sampling.h"
+#include "espalier/formats/checkpoint.h"
 
 namespace espalier::cli {
 
+// Whether the flags are in their ranges, as far as it can be told without a model.
+Status check_sampling(const Options& options);
+
 Result<decode::SamplingOptions> choose_sampling(const Options& options,
-                                                const Json& generation_config);
+                                                const formats::Checkpoint& checkpoint);
 
 }  // namespace espalier::cli

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "espalier/base/utf8.h"
+
 namespace espalier::cli {
 namespace {
 
@@ -52,10 +54,11 @@ Status output_status() {
 bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 bool stdout_is_terminal() { return isatty(STDOUT_FILENO) != 0; }
 
-void note(std::string_view text) { say("\033[33m", "note: ", fmt::format("{}\n", text)); }
-void complain(std::string_view text) { say("\033[31m", "error: ", fmt::format("{}\n", text)); }
+// Texts quote what files and arguments say.
+void note(std::string_view text) { say("\033[33m", "note: ", printable(text) + "\n"); }
+void complain(std::string_view text) { say("\033[31m", "error: ", printable(text) + "\n"); }
 void remark(std::string_view text) {
-  if (isatty(STDERR_FILENO) != 0) say("\033[2m", text, "\n");
+  if (isatty(STDERR_FILENO) != 0) say("\033[2m", printable(text), "\n");
 }
 void ask(std::string_view text) {
   if (stdin_is_terminal()) say("\033[1m", text, "");

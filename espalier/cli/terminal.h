@@ -19,7 +19,7 @@ Status output_status();
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 
-// "note: ..." and "error: ..." on stderr, a line each.
+// "note: ..." and "error: ..." on stderr, a line each, as printable() spells it.
 void note(std::string_view text);
 void complain(std::string_view text);
 // Dim text, for what may be overlooked; only on a terminal.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <new>
 #include <utility>
 
@@ -17,31 +16,40 @@ constexpr int64_t kSmallestBucket = 512;  // positions
 constexpr size_t kMaxBuckets = 6;         // each is compiled once per head
 constexpr program::Head kHeads[] = {program::Head::kArgmax, program::Head::kLogits};
 
-// `eos_token_id` of a configuration: a token, a list of tokens, or nothing.
-void collect_end_tokens(const Json& config, std::vector<TokenId>& out) {
+// `eos_token_id` of a configuration: a token, a list of tokens, or nothing. One that is no token of
+// the model would end no answer, and narrowed to 32 bits it might be another.
+Status collect_end_tokens(const Json& config, const std::string& source, int64_t vocab_size,
+                          std::vector<TokenId>& out) {
   const Json* member = json_find(config, "eos_token_id");
-  if (member == nullptr) return;
-  const auto add = [&](const Json& id) {
-    // A larger one is no token of any model, and narrowed it would be another.
-    const bool is_token =
-        id.is_number_integer() && id >= 0 && id <= std::numeric_limits<TokenId>::max();
-    if (is_token) out.push_back(id.get<TokenId>());
-  };
-  if (member->is_array()) {
-    std::ranges::for_each(*member, add);
-  } else {
-    add(*member);
+  if (member == nullptr) return Ok{};
+  const Json list = member->is_array() ? *member : Json::array({*member});
+  for (const Json& id : list) {
+    if (id.is_number_integer() && id >= 0 && id < vocab_size) {
+      out.push_back(id.get<TokenId>());
+      continue;
+    }
+    return Error{.what = source + ": 'eos_token_id' is no token of the model",
+                 .expected = fmt::format("0 to {}, or a list of such", vocab_size - 1),
+                 .actual = id.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 80),
+                 .fix = "Correct it there."};
   }
+  return Ok{};
 }
 
-std::vector<TokenId> end_tokens_of(const formats::Checkpoint& checkpoint, int64_t vocab_size) {
+Result<std::vector<TokenId>> end_tokens_of(const formats::Checkpoint& checkpoint,
+                                           int64_t vocab_size) {
+  const bool is_gguf = checkpoint.format == "gguf";
   std::vector<TokenId> tokens;
-  collect_end_tokens(checkpoint.generation_config, tokens);
-  collect_end_tokens(checkpoint.config, tokens);
-  if (checkpoint.tokenizer && checkpoint.tokenizer->eos_id) {
+  RETURN_IF_ERROR(collect_end_tokens(checkpoint.generation_config,
+                                     is_gguf ? "tokenizer.ggml" : "generation_config.json",
+                                     vocab_size, tokens));
+  RETURN_IF_ERROR(collect_end_tokens(checkpoint.config, is_gguf ? "tokenizer.ggml" : "config.json",
+                                     vocab_size, tokens));
+  // An added token may have no row; then the model cannot say it.
+  if (checkpoint.tokenizer && checkpoint.tokenizer->eos_id.value_or(-1) >= 0 &&
+      *checkpoint.tokenizer->eos_id < vocab_size) {
     tokens.push_back(*checkpoint.tokenizer->eos_id);
   }
-  std::erase_if(tokens, [&](TokenId id) { return id < 0 || id >= vocab_size; });
   std::ranges::sort(tokens);
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   return tokens;
@@ -60,6 +68,12 @@ std::vector<TensorInfo> tensors_of(const models::Model& model, const Weights& we
   return tensors;
 }
 
+// Models speak of keys as config.json has them; a GGUF file has others.
+std::string source_of(const formats::Checkpoint& checkpoint) {
+  const char* keys = checkpoint.format == "gguf" ? " (keys as in a config.json)" : "";
+  return checkpoint.path + keys;
+}
+
 Status check_options(const EngineOptions& options, const models::Model& model) {
   if (options.window < 1 || options.window > program::kMaxWindowRows) {
     return Error{.what = "the window has no usable height",
@@ -67,9 +81,11 @@ Status check_options(const EngineOptions& options, const models::Model& model) {
                  .actual = fmt::format("{}", options.window),
                  .fix = "Choose another --window."};
   }
+  const std::string reason =
+      model.context_reason.empty() ? "" : fmt::format(" ({})", model.context_reason);
   if (options.context < 0 || options.context > model.context_length) {
     return Error{.what = "the context is not one that the model has",
-                 .expected = fmt::format("1 to {} positions", model.context_length),
+                 .expected = fmt::format("1 to {} positions{}", model.context_length, reason),
                  .actual = fmt::format("{}", options.context),
                  .fix = "Choose another --context."};
   }
@@ -96,7 +112,6 @@ Engine::Engine(formats::Checkpoint checkpoint, models::Model model, const Engine
       model_(std::move(model)),
       options_(options),
       buckets_(buckets_of(options.context)),
-      end_tokens_(end_tokens_of(checkpoint_, model_.vocab_size)),
       tensors_(tensors_of(model_, checkpoint_.weights)) {}
 
 program::Program Engine::program(size_t bucket, program::Head head) const {
@@ -119,7 +134,9 @@ Result<std::unique_ptr<const Engine>> Engine::load(const std::string& path,
 Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoint,
                                                    const EngineOptions& options) try {
   auto model = models::make_model(checkpoint.config, checkpoint.weights);
-  if (!model.ok()) return model.error().with_context(checkpoint.path);
+  if (!model.ok()) return model.error().with_context(source_of(checkpoint));
+  auto end_tokens = end_tokens_of(checkpoint, model->vocab_size);
+  if (!end_tokens.ok()) return end_tokens.error().with_context(checkpoint.path);
   RETURN_IF_ERROR(check_options(options, *model));
   EngineOptions chosen = options;
   if (chosen.unit.empty()) chosen.unit = units::unit_names().front();
@@ -128,6 +145,7 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
 
   std::unique_ptr<Engine> engine(
       new Engine(std::move(checkpoint), std::move(model).value(), chosen));
+  engine->end_tokens_ = std::move(end_tokens).value();
   program::ProgramSet programs;
   for (size_t bucket = 0; bucket < engine->buckets_.size(); ++bucket) {
     for (const program::Head head : kHeads) {

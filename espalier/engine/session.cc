@@ -79,10 +79,15 @@ Status Session::check_tokens(std::span<const TokenId> tokens) const {
                  .fix = "Give some text."};
   }
   if (static_cast<int64_t>(tokens.size()) > target_->context_length()) {
+    const models::Model& model = engine_.model();
+    const bool is_whole = target_->context_length() == model.context_length;
+    const bool has_reason = is_whole && !model.context_reason.empty();
     return Error{.what = "the prompt is longer than the context",
-                 .expected = fmt::format("at most {} tokens", target_->context_length()),
+                 .expected = fmt::format("at most {} tokens{}", target_->context_length(),
+                                         has_reason ? ", " + model.context_reason : ""),
                  .actual = fmt::format("{} tokens", tokens.size()),
-                 .fix = "Shorten the prompt, or raise --context if the model allows it."};
+                 .fix = is_whole ? "Shorten the prompt: the model has no longer context."
+                                 : "Shorten the prompt, or raise --context."};
   }
   const auto bad = std::ranges::find_if(
       tokens, [this](TokenId token) { return token < 0 || token >= target_->vocab_size(); });

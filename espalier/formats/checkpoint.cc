@@ -37,9 +37,22 @@ Kind kind_by_name(const std::string& path) {
   return path.ends_with(".safetensors.index.json") ? Kind::kIndex : Kind::kUnknown;
 }
 
-}  // namespace
+// A row without a token is padding; a token without a row has no embedding. Added tokens may be
+// beyond the rows: those are named where they are used.
+Status check_vocabulary(const Checkpoint& checkpoint) {
+  const auto& tensors = checkpoint.weights.all();
+  const auto embedding = tensors.find("model.embed_tokens.weight");
+  if (!checkpoint.tokenizer || embedding == tensors.end()) return Ok{};
+  const auto tokens = static_cast<int64_t>(checkpoint.tokenizer->tokens.size());
+  const int64_t rows = embedding->second.rows();
+  if (tokens <= rows) return Ok{};
+  return Error{.what = checkpoint.path + ": the tokenizer has tokens that the weights lack",
+               .expected = fmt::format("at most {}, the rows of '{}'", rows, embedding->first),
+               .actual = fmt::format("{} tokens", tokens),
+               .fix = "The tokenizer and the weights do not belong together."};
+}
 
-Result<Checkpoint> open_checkpoint(const std::string& path) {
+Result<Checkpoint> open(const std::string& path) {
   const std::filesystem::path location(path);
   std::error_code problem;
   if (std::filesystem::is_directory(location, problem)) return open_hf_checkpoint(path, "");
@@ -63,6 +76,14 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
                .expected = "a GGUF file, a .safetensors file or a model directory",
                .actual = "a file of another kind",
                .fix = "Name the model's file or directory."};
+}
+
+}  // namespace
+
+Result<Checkpoint> open_checkpoint(const std::string& path) {
+  ASSIGN_OR_RETURN(Checkpoint checkpoint, open(path));
+  RETURN_IF_ERROR(check_vocabulary(checkpoint));
+  return checkpoint;
 }
 
 }  // namespace espalier::formats

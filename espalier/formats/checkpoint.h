@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "espalier/base/json.h"
 #include "espalier/base/result.h"
@@ -15,10 +16,11 @@ namespace espalier::formats {
 
 struct Checkpoint {
   std::string path;
-  std::string format;      // "gguf", "safetensors"
-  std::string name;        // for people; the file's own name where it has one
-  Json config;             // keys of config.json
-  Json generation_config;  // keys of generation_config.json; null where absent
+  std::vector<std::string> files;  // all that it was read from
+  std::string format;              // "gguf", "safetensors"
+  std::string name;                // for people; the file's own name where it has one
+  Json config;                     // keys of config.json
+  Json generation_config;          // keys of generation_config.json; null where absent
   Weights weights;
   std::optional<TokenizerData> tokenizer;    // absent: the model can be run on token ids only
   std::optional<std::string> chat_template;  // Jinja source

@@ -18,7 +18,7 @@ void restore_shape(const std::string& name, TensorView& view) {
   }
 }
 
-Result<std::map<std::string, TensorView>> translate(std::map<std::string, TensorView> tensors,
+Result<std::map<std::string, TensorView>> translate(std::map<std::string, TensorView>&& tensors,
                                                     const GgufArchitecture& architecture) {
   std::map<std::string, TensorView> translated;
   for (auto& [gguf_name, view] : tensors) {
@@ -66,6 +66,7 @@ Result<Checkpoint> translate(Gguf gguf, const std::string& path) {
   }
   RETURN_IF_ERROR(read_text_parts(metadata, checkpoint));
   checkpoint.weights = Weights(std::move(gguf.tensors), std::move(gguf.owners));
+  checkpoint.files = std::move(gguf.files);
   return checkpoint;
 }
 

@@ -116,19 +116,41 @@ Status add_rope_scaling(const GgufMetadata& metadata, const std::string& archite
   return Ok{};
 }
 
-// The part of a head that is rotated, where it is not all of it.
-Status add_partial_rotary(const GgufMetadata& metadata, const std::string& architecture,
-                          Json& config) {
+// 0 where the file does not say enough.
+Result<int64_t> head_dim_of(const Json& config) {
   ASSIGN_OR_RETURN(const int64_t heads, json_integer_or(config, "num_attention_heads", 0));
   ASSIGN_OR_RETURN(const int64_t hidden, json_integer_or(config, "hidden_size", 0));
-  ASSIGN_OR_RETURN(const int64_t head_dim,
-                   json_integer_or(config, "head_dim", heads > 0 ? hidden / heads : 0));
+  return json_integer_or(config, "head_dim", heads > 0 ? hidden / heads : 0);
+}
+
+// The part of a head that is rotated, where it is not all of it. config.json has no such key:
+// transformers' Llamas leave partial_rotary_factor alone.
+Status add_rotary_dim(const GgufMetadata& metadata, const std::string& architecture, Json& config) {
+  ASSIGN_OR_RETURN(const int64_t head_dim, head_dim_of(config));
   ASSIGN_OR_RETURN(const int64_t rotated,
                    metadata.integer_or(architecture + ".rope.dimension_count", head_dim));
-  if (head_dim > 0 && rotated != head_dim) {
-    config["partial_rotary_factor"] = static_cast<double>(rotated) / static_cast<double>(head_dim);
-  }
+  if (head_dim > 0 && rotated != head_dim) config["rope_rotary_dim"] = rotated;
   return Ok{};
+}
+
+// What this family of programs cannot say is refused, not left out.
+Status check_supported(const GgufMetadata& metadata, const std::string& architecture,
+                       const Json& config) {
+  ASSIGN_OR_RETURN(const int64_t experts, metadata.integer_or(architecture + ".expert_count", 0));
+  if (experts > 0) {
+    return Error{.what = "mixtures of experts are not supported",
+                 .expected = "a dense model",
+                 .actual = fmt::format("{}.expert_count {}", architecture, experts),
+                 .fix = "Use a dense model."};
+  }
+  ASSIGN_OR_RETURN(const int64_t head_dim, head_dim_of(config));
+  ASSIGN_OR_RETURN(const int64_t value_dim,
+                   metadata.integer_or(architecture + ".attention.value_length", head_dim));
+  if (value_dim == head_dim) return Ok{};
+  return Error{.what = fmt::format("'{}.attention.value_length' is not supported", architecture),
+               .expected = fmt::format("{}, the length of the keys", head_dim),
+               .actual = fmt::format("{}", value_dim),
+               .fix = "Use a model whose keys and values have one length."};
 }
 
 // Where a model has short convolutions, they are in the layers without KV heads.
@@ -151,7 +173,8 @@ Result<Json> gguf_config(const GgufMetadata& metadata) {
   const GgufArchitecture* architecture = gguf_architecture(name);
   Json config = {{"model_type", architecture != nullptr ? architecture->model_type : name}};
   RETURN_IF_ERROR(copy_keys(metadata, name, kModelKeys, config));
-  RETURN_IF_ERROR(add_partial_rotary(metadata, name, config));
+  RETURN_IF_ERROR(check_supported(metadata, name, config));
+  RETURN_IF_ERROR(add_rotary_dim(metadata, name, config));
   RETURN_IF_ERROR(add_rope_scaling(metadata, name, config));
   RETURN_IF_ERROR(add_layer_types(metadata, name, config));
   if (architecture == nullptr) return config;  // models/ says that it does not know it

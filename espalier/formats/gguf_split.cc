@@ -27,6 +27,7 @@ Result<Part> open_part(const std::string& path) {
   Part part;
   ASSIGN_OR_RETURN(part.gguf, parse_gguf(file->bytes(), path));
   part.gguf.owners.push_back(std::move(file));
+  part.gguf.files.push_back(path);
   ASSIGN_OR_RETURN(part.number, part.gguf.metadata.integer_or("split.no", 0));
   ASSIGN_OR_RETURN(part.count, part.gguf.metadata.integer_or("split.count", 1));
   part.count = std::max<int64_t>(part.count, 1);  // 0 is written where nothing was split
@@ -58,6 +59,7 @@ Status add_part(Gguf& set, Part part, const std::string& path) {
   }
   if (part.number == 0) set.metadata = std::move(part.gguf.metadata);
   set.owners.push_back(std::move(part.gguf.owners.front()));
+  set.files.push_back(path);
   return Ok{};
 }
 

@@ -1,5 +1,6 @@
 #include "espalier/formats/hf_checkpoint.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -15,6 +16,12 @@ namespace fs = std::filesystem;
 
 constexpr size_t kConfigBytesLimit = 16u << 20;
 constexpr size_t kTokenizerBytesLimit = 256u << 20;
+
+// What is read besides the weights, where it is there.
+constexpr std::array kTextFiles = {
+    "config.json",           "generation_config.json",  "tokenizer.json",
+    "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
+    "chat_template.json"};
 
 // What multimodal exports put around the names of their language model, and the names without it.
 struct Prefix {
@@ -51,9 +58,10 @@ Result<std::map<std::string, TensorView>> strip_prefixes(
   return stripped;
 }
 
+// True also where it cannot be told (a directory without permission): reading says what it is.
 bool is_there(const fs::path& path) {
-  std::error_code problem;  // reading says what it is
-  return fs::exists(path, problem);
+  std::error_code problem;
+  return fs::exists(path, problem) || problem;
 }
 
 // Absent files are null.
@@ -87,11 +95,13 @@ Error quantised_error(const fs::path& directory, std::string actual) {
                .fix = "Use the original checkpoint; it is quantised when it is loaded."};
 }
 
-Result<Json> read_config(const fs::path& directory) {
+Result<Json> read_config(const fs::path& directory, const std::string& weights_path) {
   ASSIGN_OR_RETURN(Json config, read_json(directory / "config.json", kConfigBytesLimit));
   if (config.is_null()) {
-    return Error{.what = fmt::format("'{}' is not a model directory", directory.string()),
-                 .expected = "config.json in it",
+    const bool is_file = !weights_path.empty();
+    return Error{.what = is_file ? fmt::format("'{}' is only the weights of a model", weights_path)
+                                 : fmt::format("'{}' is not a model directory", directory.string()),
+                 .expected = is_file ? "config.json beside it" : "config.json in it",
                  .actual = "no such file",
                  .fix = "Name a GGUF file, or a directory with config.json and model.safetensors."};
   }
@@ -120,6 +130,22 @@ Status check_no_scales(const fs::path& directory,
     }
   }
   return Ok{};
+}
+
+// "model-00001-of-00007.safetensors" has a seventh of the tensors.
+Status check_is_whole(const std::string& weights_path) {
+  const std::string name = fs::path(weights_path).filename().string();
+  const std::string form = "-NNNNN-of-NNNNN.safetensors";
+  if (name.size() <= form.size()) return Ok{};
+  const std::string end = name.substr(name.size() - form.size());
+  const bool is_shard = std::equal(form.begin(), form.end(), end.begin(), [](char f, char c) {
+    return f == 'N' ? c >= '0' && c <= '9' : f == c;
+  });
+  if (!is_shard || end.substr(10, 5) == "00001") return Ok{};
+  return Error{.what = fmt::format("'{}' is one file of several", weights_path),
+               .expected = "all of the model's weights",
+               .actual = fmt::format("file {} of {}", end.substr(1, 5), end.substr(10, 5)),
+               .fix = "Name the directory, or its model.safetensors.index.json."};
 }
 
 Result<Safetensors> open_weights(const fs::path& directory, const std::string& weights_path) {
@@ -212,7 +238,8 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   Checkpoint checkpoint;
   checkpoint.path = weights_path.empty() ? directory : weights_path;
   checkpoint.format = "safetensors";
-  ASSIGN_OR_RETURN(checkpoint.config, read_config(root));
+  RETURN_IF_ERROR(check_is_whole(weights_path));
+  ASSIGN_OR_RETURN(checkpoint.config, read_config(root, weights_path));
   ASSIGN_OR_RETURN(checkpoint.generation_config,
                    read_json(root / "generation_config.json", kConfigBytesLimit));
   checkpoint.name = text_of(checkpoint.config, "_name_or_path");
@@ -221,6 +248,10 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   RETURN_IF_ERROR(check_no_scales(root, content.tensors));
   ASSIGN_OR_RETURN(auto tensors, strip_prefixes(std::move(content.tensors)));
   checkpoint.weights = Weights(std::move(tensors), std::move(content.owners));
+  checkpoint.files = std::move(content.files);
+  for (const char* name : kTextFiles) {
+    if (is_there(root / name)) checkpoint.files.push_back((root / name).string());
+  }
   RETURN_IF_ERROR(read_text_parts(root, checkpoint));
   return checkpoint;
 }

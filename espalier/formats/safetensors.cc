@@ -113,7 +113,11 @@ class Shards {
                    fmt::format("a tensor in {}", file.dump()), "no tensor of this name there");
   }
 
-  std::vector<std::shared_ptr<const void>> take_owners() { return std::move(owners_); }
+  // Hands the files over to the set.
+  void move_to(Safetensors& set) {
+    set.owners = std::move(owners_);
+    for (const auto& [name, shard] : shards_) set.files.push_back((folder_ / name).string());
+  }
 
  private:
   Result<const Safetensors*> open(const std::string& tensor, const Json& file) {
@@ -157,13 +161,14 @@ Result<Safetensors> parse_safetensors(std::span<const std::byte> bytes, const st
   ASSIGN_OR_RETURN(SafetensorsHeader header, parse_safetensors_header(json, source));
   auto tensors = place_tensors(std::move(header.tensors), bytes.subspan(reader.offset()));
   if (!tensors.ok()) return tensors.error().with_context(source);
-  return Safetensors{std::move(tensors).value(), std::move(header.metadata), {}};
+  return Safetensors{std::move(tensors).value(), std::move(header.metadata), {}, {}};
 }
 
 Result<Safetensors> open_safetensors(const std::string& path) {
   ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   ASSIGN_OR_RETURN(Safetensors content, parse_safetensors(file->bytes(), path));
   content.owners.push_back(std::move(file));
+  content.files.push_back(path);
   return content;
 }
 
@@ -181,7 +186,8 @@ Result<Safetensors> open_sharded_safetensors(const std::string& index_path) {
     if (!view.ok()) return view.error().with_context(index_path);
     set.tensors.emplace(tensor, std::move(view).value());
   }
-  set.owners = shards.take_owners();
+  shards.move_to(set);
+  set.files.push_back(index_path);
   return set;
 }
 

@@ -92,7 +92,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    problem = error.what();
+    problem = json_problem(error);
     return false;
   }
 

@@ -39,7 +39,7 @@ Result<Layout> lay_out(std::span<const TensorDeclaration> tensors,
   } catch (const Json::exception& exception) {  // a name from a file that is not UTF-8
     return Error{.what = "cannot write the safetensors header",
                  .expected = "names in UTF-8",
-                 .actual = exception.what(),
+                 .actual = json_problem(exception),
                  .fix = "Rename the tensors."};
   }
   layout.header.resize((layout.header.size() + 7) / 8 * 8, ' ');

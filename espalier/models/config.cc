@@ -1,12 +1,14 @@
 #include "espalier/models/config.h"
 
+#include <charconv>
+
 namespace espalier::models {
 
 Error config_error(const std::string& what, std::string expected, std::string actual) {
   return Error{.what = "config: " + what,
                .expected = std::move(expected),
                .actual = std::move(actual),
-               .fix = "Check that config.json is the one of this checkpoint."};
+               .fix = "Check that this configuration belongs to these weights."};
 }
 
 Result<int64_t> dimension(const Json& config, const std::string& key, int64_t most) {
@@ -36,12 +38,44 @@ Status expect_divides(const std::string& divisor_key, int64_t divisor,
                       fmt::format("a divisor of {}", dividend), fmt::format("{}", divisor));
 }
 
+namespace {
+
+// The layer that a tensor belongs to; -1 where it belongs to none.
+int64_t layer_of(std::string_view tensor) {
+  constexpr std::string_view kLayers = "model.layers.";
+  int64_t layer = -1;
+  if (!tensor.starts_with(kLayers)) return layer;
+  tensor.remove_prefix(kLayers.size());
+  std::from_chars(tensor.data(), tensor.data() + tensor.size(), layer);
+  return layer;
+}
+
+}  // namespace
+
 Result<int64_t> layer_count(const Json& config, const Weights& weights) {
   ASSIGN_OR_RETURN(const int64_t layers, dimension(config, "num_hidden_layers", kMaxLayers));
   const auto tensors = static_cast<int64_t>(weights.all().size());
-  if (layers <= tensors) return layers;
-  return config_error("'num_hidden_layers' exceeds the number of tensors",
-                      fmt::format("at most {}", tensors), fmt::format("{}", layers));
+  if (layers > tensors) {
+    return config_error("'num_hidden_layers' exceeds the number of tensors",
+                        fmt::format("at most {}", tensors), fmt::format("{}", layers));
+  }
+  for (const auto& [name, view] : weights.all()) {
+    const int64_t layer = layer_of(name);
+    if (layer < layers) continue;
+    return config_error("'num_hidden_layers' leaves layers out",
+                        fmt::format("more than {}, which tensor '{}' belongs to", layer, name),
+                        fmt::format("{}", layers));
+  }
+  return layers;
+}
+
+Result<int64_t> vocab_size(const Json& config, const Weights& weights, int64_t hidden_size) {
+  ASSIGN_OR_RETURN(const int64_t rows, rows_of(weights, kEmbeddingTensor, hidden_size));
+  ASSIGN_OR_RETURN(const int64_t configured, json_integer_or(config, "vocab_size", rows));
+  if (configured == rows) return rows;
+  return config_error("'vocab_size' is not that of the weights",
+                      fmt::format("{}, the rows of '{}'", rows, kEmbeddingTensor),
+                      fmt::format("{}", configured));
 }
 
 Result<std::string> head_tensor(const Json& config, const Weights& weights) {

@@ -36,8 +36,12 @@ Status expect_divides(const std::string& divisor_key, int64_t divisor,
                       const std::string& dividend_key, int64_t dividend);
 
 // num_hidden_layers. Every layer has a tensor at least, so a count beyond the number of tensors is
-// a lie and is refused before anything is built from it.
+// a lie and is refused before anything is built from it; so is one that leaves a layer of the
+// checkpoint out, which would compute without it.
 Result<int64_t> layer_count(const Json& config, const Weights& weights);
+
+// Rows of the embedding, which vocab_size, where it is there, must agree with.
+Result<int64_t> vocab_size(const Json& config, const Weights& weights, int64_t hidden_size);
 
 // "lm_head.weight" where the checkpoint has it, otherwise the embedding, unless the configuration
 // says that the head is not tied.

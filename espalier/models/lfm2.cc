@@ -117,7 +117,7 @@ Status read_ffn(const Weights& weights, Lfm2Config& config) {
 Result<Lfm2Config> read_config(const Json& json, const Weights& weights) {
   Lfm2Config config;
   ASSIGN_OR_RETURN(config.hidden, dimension_of_either(json, "hidden_size", "block_dim"));
-  ASSIGN_OR_RETURN(config.vocab, rows_of(weights, kEmbeddingTensor, config.hidden));
+  ASSIGN_OR_RETURN(config.vocab, vocab_size(json, weights, config.hidden));
   ASSIGN_OR_RETURN(const int64_t layers, layer_count(json, weights));
   ASSIGN_OR_RETURN(config.layers, read_layer_kinds(json, layers));
   ASSIGN_OR_RETURN(config.context,

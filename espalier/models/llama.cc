@@ -46,6 +46,7 @@ struct LlamaConfig {
   int64_t hidden = 0;
   int64_t layers = 0;
   int64_t context = 0;  // positions
+  std::string context_reason;
   double epsilon = 0;
   std::string head_tensor;
   AttentionConfig attention;
@@ -73,15 +74,17 @@ Result<bool> any_layer_slides(const Json& json, const LlamaConfig& config, const
   return full_layers < config.layers;
 }
 
-Result<int64_t> context_length(const Json& json, const LlamaConfig& config, const Family& family) {
-  ASSIGN_OR_RETURN(int64_t context, dimension_or(json, "max_position_embeddings",
-                                                 family.default_context, kMaxContext));
+Status read_context(const Json& json, const Family& family, LlamaConfig& config) {
+  ASSIGN_OR_RETURN(config.context, dimension_or(json, "max_position_embeddings",
+                                                family.default_context, kMaxContext));
   ASSIGN_OR_RETURN(const bool slides, any_layer_slides(json, config, family));
-  if (!slides) return context;
+  if (!slides) return Ok{};
   const int64_t fallback = json.contains("sliding_window") ? kMaxContext : kDefaultSlidingWindow;
   ASSIGN_OR_RETURN(const int64_t window,
                    dimension_or(json, "sliding_window", fallback, kMaxContext));
-  return std::min(context, window);
+  if (window < config.context) config.context_reason = "the model's sliding window";
+  config.context = std::min(config.context, window);
+  return Ok{};
 }
 
 Status read_attention(const Json& json, const Weights& weights, const Family& family,
@@ -138,15 +141,17 @@ Status read_ffn(const Json& json, const Weights& weights, LlamaConfig& config) {
 Result<LlamaConfig> read_config(const Json& json, const Weights& weights, const Family& family) {
   LlamaConfig config;
   ASSIGN_OR_RETURN(config.hidden, dimension(json, "hidden_size"));
-  ASSIGN_OR_RETURN(config.vocab, rows_of(weights, kEmbeddingTensor, config.hidden));
+  ASSIGN_OR_RETURN(config.vocab, vocab_size(json, weights, config.hidden));
   ASSIGN_OR_RETURN(config.layers, layer_count(json, weights));
-  ASSIGN_OR_RETURN(config.context, context_length(json, config, family));
+  RETURN_IF_ERROR(read_context(json, family, config));
   ASSIGN_OR_RETURN(config.epsilon, epsilon_or(json, "rms_norm_eps", kDefaultEpsilon));
   ASSIGN_OR_RETURN(config.head_tensor, head_tensor(json, weights));
   RETURN_IF_ERROR(read_attention(json, weights, family, config));
   RETURN_IF_ERROR(read_ffn(json, weights, config));
-  if (const int64_t limit = config.attention.rope.context_limit; limit > 0) {
-    config.context = std::min(config.context, limit);
+  if (const int64_t limit = config.attention.rope.context_limit;
+      limit > 0 && limit < config.context) {
+    config.context = limit;
+    config.context_reason = "the length up to which the model's rope is static";
   }
   return config;
 }
@@ -175,6 +180,21 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
   return builder.finish();
 }
 
+PairedRows paired_rows(const LlamaConfig& config) {
+  const AttentionConfig& attention = config.attention;
+  if (!attention.rope.interleaved) return {};
+  PairedRows paired{.tensors = {},
+                    .head_rows = attention.head_dim,
+                    .rotated_rows = 2 * static_cast<int64_t>(attention.rope.frequencies.size())};
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    for (const char* name : {"self_attn.q_proj", "self_attn.k_proj"}) {
+      paired.tensors.push_back(layer_prefix(layer) + name + ".weight");
+      if (attention.qkv_bias) paired.tensors.push_back(layer_prefix(layer) + name + ".bias");
+    }
+  }
+  return paired;
+}
+
 Result<Model> make(const Json& json, const Weights& weights, const Family& family) {
   ASSIGN_OR_RETURN(LlamaConfig config, read_config(json, weights, family));
   Model model;
@@ -183,8 +203,10 @@ Result<Model> make(const Json& json, const Weights& weights, const Family& famil
   model.hidden_size = config.hidden;
   model.layer_count = config.layers;
   model.context_length = config.context;
+  model.context_reason = config.context_reason;
   model.embedding_tensor = kEmbeddingTensor;
   model.head_tensor = config.head_tensor;
+  model.paired_rows = paired_rows(config);
   const auto shared = std::make_shared<const LlamaConfig>(std::move(config));
   model.build = [shared](const FunctionShape& shape) { return build(*shared, shape); };
   return checked_model(std::move(model), weights);

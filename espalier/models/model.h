@@ -22,15 +22,25 @@ struct FunctionShape {
   program::Head head = program::Head::kArgmax;
 };
 
+// Tensors whose rows stand in rotated pairs, 2i and 2i + 1 of a head, where Hugging Face has i and
+// i + n: q and k of the GGUF files that say "llama".
+struct PairedRows {
+  std::vector<std::string> tensors;  // matrices and their biases
+  int64_t head_rows = 0;
+  int64_t rotated_rows = 0;  // of a head, the first ones
+};
+
 struct Model {
   std::string architecture;  // model_type of the configuration, "llama"
   int64_t vocab_size = 0;    // rows of the embedding table
   int64_t hidden_size = 0;
   int64_t layer_count = 0;
   int64_t context_length = 0;                 // positions
+  std::string context_reason;                 // what ends it before the configuration's word, or ""
   std::string embedding_tensor;               // [vocab_size, hidden_size]
   std::string head_tensor;                    // the same name where the head is tied
   std::vector<std::string> required_tensors;  // all tensors of the checkpoint that programs read
+  PairedRows paired_rows;                     // empty where all rows are as Hugging Face has them
   std::function<program::Program(const FunctionShape&)> build;
 };
 

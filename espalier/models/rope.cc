@@ -46,6 +46,16 @@ Result<double> positive_number_or(const Json& object, const std::string& key, do
   return positive_number(object, key);
 }
 
+// The families here rotate whole heads: with the plain frequencies transformers leaves the factor
+// alone, with scaled ones it makes too few of them and cannot run.
+Status check_partial(const Json& config, const Json& parameters, const std::string& type) {
+  ASSIGN_OR_RETURN(const double flat, json_number_or(config, "partial_rotary_factor", 1.0));
+  ASSIGN_OR_RETURN(const double partial, json_number_or(parameters, "partial_rotary_factor", flat));
+  if (type == "default" || partial == 1.0) return Ok{};
+  return config_error(fmt::format("'partial_rotary_factor' with rope_type '{}'", type),
+                      "none, or 1: these models rotate whole heads", fmt::format("{}", partial));
+}
+
 Result<Settings> read_settings(const Json& config, int64_t head_dim, double default_theta,
                                int64_t context_length) {
   Settings settings;
@@ -73,16 +83,12 @@ Result<Settings> read_settings(const Json& config, int64_t head_dim, double defa
                    positive_number_or(config, "rope_theta", default_theta));
   ASSIGN_OR_RETURN(settings.theta, positive_number_or(parameters, "rope_theta", flat_theta));
 
-  ASSIGN_OR_RETURN(const double flat_partial,
-                   positive_number_or(config, "partial_rotary_factor", 1.0));
-  ASSIGN_OR_RETURN(const double partial,
-                   positive_number_or(parameters, "partial_rotary_factor", flat_partial));
-  const double rotary = std::floor(static_cast<double>(head_dim) * partial);
-  settings.rotary_dim = partial <= 1.0 ? static_cast<int64_t>(rotary) : 0;
-  if (settings.rotary_dim < 2 || settings.rotary_dim % 2 != 0) {
+  RETURN_IF_ERROR(check_partial(config, parameters, settings.type));
+  ASSIGN_OR_RETURN(settings.rotary_dim, json_integer_or(config, "rope_rotary_dim", head_dim));
+  if (settings.rotary_dim < 2 || settings.rotary_dim > head_dim || settings.rotary_dim % 2 != 0) {
     return config_error("rotary width is out of range",
                         fmt::format("an even number of channels up to {}", head_dim),
-                        fmt::format("{} of {} channels", rotary, head_dim));
+                        fmt::format("{} of {} channels", settings.rotary_dim, head_dim));
   }
   const char* original_key = "original_max_position_embeddings";
   ASSIGN_OR_RETURN(const int64_t nested_original,
@@ -162,9 +168,11 @@ Status yarn_scaling(const Settings& settings, Rope& rope) {
                         fmt::format("{}", settings.theta));
   }
   const auto original = static_cast<double>(settings.original_context);
-  ASSIGN_OR_RETURN(const double factor,
-                   positive_number_or(parameters, "factor",
-                                      static_cast<double>(settings.context_length) / original));
+  double factor = static_cast<double>(settings.context_length) / original;  // where it is null
+  const bool is_null = parameters.contains("factor") && parameters["factor"].is_null();
+  if (!is_null) {
+    ASSIGN_OR_RETURN(factor, positive_number(parameters, "factor"));
+  }
   ASSIGN_OR_RETURN(const double beta_fast, positive_number_or(parameters, "beta_fast", 32));
   ASSIGN_OR_RETURN(const double beta_slow, positive_number_or(parameters, "beta_slow", 1));
   ASSIGN_OR_RETURN(const bool truncate, json_bool_or(parameters, "truncate", true));

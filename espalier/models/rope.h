@@ -20,9 +20,10 @@ struct Rope {
   int64_t context_limit = 0;        // positions that these frequencies are right for; 0: no limit
 };
 
-// Reads rope_parameters (nested) or rope_theta, rope_scaling and partial_rotary_factor (flat):
-// types default, linear, dynamic, llama3, yarn, longrope. `default_theta` is the architecture's. A
-// tensor "rope_freqs.weight" (GGUF) divides the frequencies.
+// Reads rope_parameters (nested) or rope_theta and rope_scaling (flat): types default, linear,
+// dynamic, llama3, yarn, longrope. `default_theta` is the architecture's. Whole heads are rotated,
+// as transformers does it whatever partial_rotary_factor says, unless "rope_rotary_dim" (GGUF) has
+// fewer channels. A tensor "rope_freqs.weight" (GGUF) divides the frequencies.
 Result<Rope> read_rope(const Json& config, const Weights& weights, int64_t head_dim,
                        double default_theta, int64_t context_length);
 

@@ -101,11 +101,14 @@ Result<AddedTokens> AddedTokens::make(const TokenizerData& data, const Normalize
     if (token.special) added.special_texts_[token.content] = true;
     added.last_id_ = std::max(added.last_id_, token.id);
   }
+  uint64_t content_bytes = 0;
+  for (const auto& [id, token] : added.tokens_) content_bytes += token.content.size();
+  RewriteBudget budget(content_bytes);
   // SentencePiece looks for its user-defined symbols in normalised text as they are.
   const bool normalizes_tokens = data.model != TokenizerData::Model::kSentencePieceBpe;
   for (const auto& [id, token] : added.tokens_) {
     added.ids_[token.content] = id;
-    SourcedText form{.text = token.content, .sources = {}};
+    SourcedText form{.text = token.content, .sources = {}, .budget = &budget};
     if (token.normalized) {
       if (normalizes_tokens) RETURN_IF_ERROR(normalizer.normalize(form));
       added.normalized_.add(form.text, id);

@@ -158,7 +158,8 @@ class ReplaceStage : public DecodeStage {
   void push(std::string token, const DecodeSink& next) override {
     next(bytes_of(std::move(token)));
   }
-  // A pattern that gives up on a token leaves it as it is: decoding has no way to fail.
+  // A pattern that gives up on a token leaves it as it is, and so does one that would make it
+  // longer without measure: decoding has no way to fail.
   std::string bytes_of(std::string token) const override {
     std::vector<Match> matches;
     if (!regex_->find_all(token, matches).ok()) return token;
@@ -167,11 +168,14 @@ class ReplaceStage : public DecodeStage {
       out += match.is_match ? std::string_view(content_)
                             : std::string_view(token).substr(match.span.begin,
                                                              match.span.end - match.span.begin);
+      if (out.size() > std::max(token.size(), kGrownBytesLimit)) return token;
     }
     return out;
   }
 
  private:
+  static constexpr size_t kGrownBytesLimit = 1u << 20;  // tokens have a few bytes
+
   std::shared_ptr<const Regex> regex_;
   std::string content_;
 };

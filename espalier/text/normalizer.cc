@@ -240,7 +240,10 @@ Result<Normalizer> Normalizer::make(const Json& json) {
 }
 
 Status Normalizer::normalize(SourcedText& text) const {
-  for (const NormalizerStep& step : steps_) RETURN_IF_ERROR(step(text));
+  for (const NormalizerStep& step : steps_) {
+    RETURN_IF_ERROR(step(text));
+    RETURN_IF_ERROR(text.check_budget());
+  }
   return Ok{};
 }
 

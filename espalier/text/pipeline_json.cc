@@ -1,8 +1,17 @@
 #include "espalier/text/pipeline_json.h"
 
+#include <fmt/format.h>
+
 #include "espalier/base/utf8.h"
 
 namespace espalier::text {
+
+Error too_many_parts(const std::string& kind) {
+  return Error{.what = "the " + kind + " of the tokenizer has too many parts",
+               .expected = fmt::format("at most {}", kMaxParts),
+               .actual = "more",
+               .fix = "Use a tokenizer with fewer parts."};
+}
 
 Error unknown_part(const std::string& kind, const std::string& type, const std::string& known) {
   return Error{.what = "the tokenizer has an unknown " + kind,

@@ -21,6 +21,10 @@ struct PipelinePart {
   Result<Step> (*read)(const Json& part);
 };
 
+// Steps of one kind, each of which goes through the whole text; real tokenizers have up to ten.
+inline constexpr size_t kMaxParts = 64;
+
+Error too_many_parts(const std::string& kind);
 Error unknown_part(const std::string& kind, const std::string& type, const std::string& known);
 
 // The steps of a part; "Sequence" parts, whose members are under `members_key`, are laid out flat.
@@ -46,6 +50,7 @@ Status read_steps(const Json& part, const std::string& kind, const std::string& 
     if (row.type == *type) {
       auto step = row.read(part);
       if (!step.ok()) return step.error().with_context(kind + " '" + *type + "'");
+      if (steps.size() == kMaxParts) return too_many_parts(kind);
       steps.push_back(std::move(step).value());
       return Ok{};
     }

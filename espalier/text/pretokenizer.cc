@@ -274,7 +274,10 @@ Result<PieceList> PreTokenizer::split(SourcedText text) const {
   PieceList list;
   if (!text.text.empty()) list.pieces.push_back({0, text.text.size()});
   list.text = std::move(text);
-  for (const PreTokenizerStep& step : steps_) RETURN_IF_ERROR(step(list));
+  for (const PreTokenizerStep& step : steps_) {
+    RETURN_IF_ERROR(step(list));
+    RETURN_IF_ERROR(list.text.check_budget());
+  }
   return list;
 }
 

@@ -76,6 +76,7 @@ struct Tokenizer::Impl {
   // One call of encode().
   struct Run {
     UserText user;
+    RewriteBudget budget;
     BpeScratch scratch = {};
     std::vector<TokenId> ids = {};
   };
@@ -135,7 +136,8 @@ Status Tokenizer::Impl::encode_text(std::string_view text, Run& run) const {
     SourcedText section{
         .text = std::string(text.substr(part.span.begin, part.span.end - part.span.begin)),
         .tracked = tracks,
-        .sources = {}};
+        .sources = {},
+        .budget = &run.budget};
     for (size_t i = part.span.begin; tracks && i < part.span.end;) {
       const size_t size = character_at(text, i).size;
       section.sources.insert(section.sources.end(), size, static_cast<uint32_t>(i));
@@ -209,7 +211,8 @@ Result<std::vector<TokenId>> Tokenizer::encode_mixed(std::string_view text,
   }
   const Span whole{0, text.size()};
   const bool all_from_user = !options.parse_special && !text.empty();
-  Impl::Run run{.user = UserText(all_from_user ? std::span<const Span>(&whole, 1) : user_text)};
+  Impl::Run run{.user = UserText(all_from_user ? std::span<const Span>(&whole, 1) : user_text),
+                .budget = RewriteBudget(text.size())};
   RETURN_IF_ERROR(impl_->encode_text(text, run));
   return impl_->post_processor.process(std::move(run.ids), options.add_special_tokens);
 }

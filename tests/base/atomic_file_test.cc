@@ -1,7 +1,11 @@
 #include "espalier/base/atomic_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <string_view>
 #include <utility>
@@ -50,7 +54,67 @@ TEST(AtomicFile, HasThePermissionsOfAnyNewFile) {
     struct stat info {};
     ASSERT_EQ(::stat((directory / "file").c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0666 & ~mask);
+    std::filesystem::remove(directory / "file");  // replaced, it would keep them
   }
+}
+
+TEST(AtomicFile, KeepsThePermissionsOfTheFileThatItReplaces) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", "old");
+  for (const mode_t mode : {0600, 0664, 0755}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    ASSERT_TRUE(write_text(path, "new").ok());
+    struct stat info {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, mode);
+  }
+}
+
+TEST(AtomicFile, ReplacesTheFileBehindALinkAndKeepsTheLink) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "folder");
+  const std::string target = directory.write("folder/file", "old");
+  std::filesystem::create_symlink("folder/file", directory / "link");
+  std::filesystem::create_symlink("link", directory / "second");
+  ASSERT_TRUE(write_text(directory / "second", "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "second"));
+  EXPECT_EQ(*read_text_file(target), "new");
+  std::filesystem::create_symlink("nowhere", directory / "dangling");
+  EXPECT_FALSE(write_text(directory / "dangling", "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "dangling"));
+}
+
+int socket_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  EXPECT_EQ(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return descriptor;
+}
+
+TEST(AtomicFile, RefusesWhatIsNoRegularFileAndLeavesItThere) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "folder");
+  ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
+  const int socket = socket_at(directory / "socket");
+  std::vector<std::string> names = {"folder", "fifo", "socket"};
+  // A private null device, where this process may make one.
+  if (::mknod((directory / "device").c_str(), S_IFCHR | 0600, 1 << 8 | 3) == 0) {
+    names.emplace_back("device");
+  }
+  std::filesystem::create_symlink("fifo", directory / "link");
+  names.emplace_back("link");
+  for (const std::string& name : names) {
+    const auto before = std::filesystem::symlink_status(directory / name).type();
+    const Status written = write_text(directory / name, "x");
+    ASSERT_FALSE(written.ok()) << name;
+    EXPECT_THAT(written.error().message(), testing::HasSubstr("cannot be replaced by a file"));
+    EXPECT_EQ(std::filesystem::symlink_status(directory / name).type(), before) << name;
+  }
+  EXPECT_EQ(directory.file_count(), names.size());
+  ::close(socket);
 }
 
 }  // namespace

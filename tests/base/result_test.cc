@@ -26,6 +26,12 @@ TEST(Error, MessageLeavesOutWhatIsEmpty) {
   EXPECT_EQ(error.message(), "tensor 'x' is wrong");
 }
 
+TEST(Error, ContextIsSaidOnce) {
+  const Error error = full_error().with_context("model.gguf");
+  EXPECT_EQ(error.with_context("model.gguf").what, error.what);
+  EXPECT_NE(error.with_context("other.gguf").what, error.what);
+}
+
 TEST(Error, ContextComesFirstAndKeepsTheRest) {
   const Error error = full_error().with_context("model.gguf");
   EXPECT_EQ(error.what, "model.gguf: tensor 'x' is wrong");

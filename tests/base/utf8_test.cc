@@ -57,6 +57,20 @@ TEST(Utf8, ReplacesEveryMaximalIllFormedPartByOneCharacter) {
   EXPECT_EQ(replace_invalid_utf8("\xE2\x82"), bad);
 }
 
+TEST(Utf8, SpellsOutWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("plain, naïve, 日本 \U0001F600 \\n"), "plain, naïve, 日本 \U0001F600 \\n");
+  EXPECT_EQ(printable("\033[31mred\n\r\t\b\x7f"), "\\x1B[31mred\\n\\r\\t\\x08\\x7F");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("\u009b1m"), "\\xC2\\x9B1m");  // CSI in one character
+  EXPECT_EQ(printable("\xff\xe2\x82"), "\\xFF\\xE2\\x82");
+  for (int byte = 0; byte < 256; ++byte) {
+    for (const char shown : printable(std::string(1, static_cast<char>(byte)))) {
+      EXPECT_GE(shown, ' ');
+      EXPECT_NE(shown, '\x7f');
+    }
+  }
+}
+
 TEST(Utf8, ReadsBackEveryCharacterThatItWrites) {
   for (char32_t c = 0; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

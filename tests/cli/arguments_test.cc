@@ -67,6 +67,22 @@ TEST(Arguments, ThatAreWrongAreErrorsWithAWayOut) {
       {{"run", "--top-k", "-1"},
        "--top-k: the value is not usable: expected a whole number of at least 0, got '-1'"},
       {{"run", "--top-k", "99999999999999999999"}, "--top-k"},
+      {{"run", "--seed", "18446744073709551616", "x"}, "at most 9223372036854775807, got '1844"},
+      {{"run", "-n", "9223372036854775808", "x"}, "at most 9223372036854775807, got '9223"},
+      {{"run", "--window", "1000000"}, "expected a whole number from 1 to 1024, got '1000000'"},
+      {{"run", "--unit", "abacus"}, "--unit: the value is not usable: expected cpu or reference"},
+      {{"run", "--unit", ""}, "expected cpu or reference, got ''"},
+      {{"run", "--kernels", "quantum"}, "--kernels: the value is not usable: expected "},
+      {{"run", "--kernels", ""}, "got ''"},
+      {{"run", "-m", "x", "-t", "-1", "y"}, "temperature is out of range: expected 0 to 100"},
+      {{"run", "-m", "x", "-t", "nan", "y"}, "temperature is out of range: expected 0 to 100"},
+      {{"chat", "-m", "x", "-t", "101"}, "temperature is out of range: expected 0 to 100"},
+      {{"run", "-m", "x", "--top-p", "2", "y"}, "top-p is out of range: expected 0 to 1, got 2"},
+      {{"run", "-m", "x", "--min-p", "-0.5", "y"}, "min-p is out of range"},
+      {{"run", "-m", "x", "--repetition-penalty", "0", "y"}, "repetition penalty is out of range"},
+      {{"run", "-m", "x", "--presence-penalty", "101", "y"}, "presence penalty is out of range"},
+      {{"run", "-m", "x", "--logit-bias", "-1=2", "y"}, "token of a logit bias is out of range"},
+      {{"run", "-m", "x", "--logit-bias", "1=200", "y"}, "logit bias of token 1 is out of range"},
       {{"run", "--threads", "0"}, "expected a whole number from 1 to 256, got '0'"},
       {{"run", "--threads", "257"}, "expected a whole number from 1 to 256, got '257'"},
       {{"run", "--window", "1025"}, "expected a whole number from 1 to 1024, got '1025'"},
@@ -104,6 +120,15 @@ TEST(Help, NamesEveryCommandAndEveryFlagOfACommand) {
                 (flag.commands & command.bit) != 0)
           << command.name << " " << flag.name;
     }
+  }
+}
+
+TEST(Help, ThatCannotBeWrittenIsAFailure) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--help"}, {"run", "--help"}, {"--version"}}) {
+    const Outcome outcome = run_espalier(words, {.output_is_full = true});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, StartsWith("error: writing to standard output failed: got "));
   }
 }
 

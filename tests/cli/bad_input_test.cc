@@ -135,6 +135,68 @@ TEST(BadModel, OfRandomOrTruncatedGgufIsRefused) {
   expect_one_line_error(directory / "nothing", "there is no model at");
 }
 
+size_t occurrences(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(BadModel, IsNamedOnce) {
+  BrokenModel model;
+  model.write("chat_template.jinja", "{% if %}");
+  const std::string error = run_espalier({"run", "-m", model.path(), "hello"}).err;
+  EXPECT_EQ(occurrences(error, model.path()), 1U) << error;
+  EXPECT_EQ(occurrences(error, "chat template"), 1U) << error;
+  // A GGUF file without anything in it lacks its architecture.
+  const TemporaryDirectory directory;
+  const std::string path =
+      directory.write("a.gguf", "GGUF" + std::string("\3\0\0\0", 4) + std::string(16, '\0'));
+  const std::string empty = run_espalier({"run", "-m", path, "hello"}).err;
+  EXPECT_EQ(occurrences(empty, path), 1U) << empty;
+  EXPECT_THAT(empty, HasSubstr("general.architecture"));
+}
+
+TEST(BadModel, OfBrokenJsonSaysWhereItBreaksInPlainWords) {
+  BrokenModel model;
+  model.write("config.json", "{\"model_type\": ");
+  const std::string error = run_espalier({"info", "-m", model.path()}).err;
+  EXPECT_THAT(error, HasSubstr("got parse error at line 1, column 16"));
+  EXPECT_EQ(error.find("json.exception"), std::string::npos);
+}
+
+TEST(BadModel, SendsNoCommandsToTheTerminal) {
+  const std::string evil = "\033[31m\u009b2J\r\n\x7f";
+  const auto expect_harmless = [](const std::string& text) {
+    for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c != '\x7f')) << text;
+  };
+  BrokenModel model;
+  model.write("chat_template.jinja", "{{ raise_exception('\\u001b[31m\\nred\\u009b2J') }}");
+  const Outcome raised = run_espalier({"run", "-m", model.path(), "-n", "1", "hello"});
+  EXPECT_EQ(std::ranges::count(raised.err, '\n'), 1);
+  expect_harmless(raised.err);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{evil},
+        {"run", evil},
+        {"run", "-" + evil},
+        {"run", "-m", evil, "x"},
+        {"run", "--temperature", evil},
+        {"info", "-m", "\xff\xfe"},
+        {"doctor", "-m", evil},
+        {"tokenize", "-m", tiny_chat(), "--decode", "--", evil}}) {
+    const Outcome outcome = run_espalier(words);
+    EXPECT_NE(outcome.exit_code, 0);
+    expect_harmless(outcome.out + outcome.err);
+    EXPECT_LE(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+  BrokenModel named;
+  named.replace("config.json", "\"model_type\"",
+                R"("_name_or_path": "\u001b[31mred\nname: x\u009b", "model_type")");
+  const Outcome info = run_espalier({"info", "-m", named.path()});
+  EXPECT_EQ(info.exit_code, 0) << info.err;
+  expect_harmless(info.out);
+  EXPECT_THAT(info.out, HasSubstr("name: \\x1B[31mred\\nname: x\\xC2\\x9B\n"));
+}
+
 TEST(BadModel, EveryTruncationOfItsWeightsIsRefused) {
   BrokenModel model;
   const std::string whole = model.read("model.safetensors");

@@ -28,6 +28,11 @@ TEST(Chat, AnswersEachLine) {
   EXPECT_EQ(outcome.err, "");
 }
 
+TEST(Chat, TakesLinesThatEndAsOnWindows) {
+  EXPECT_EQ(chat("hello\r\n/history\r\n\r\n/quit\r\nnot this\r\n").out,
+            chat("hello\n/history\n").out);
+}
+
 TEST(Chat, KeepsTheConversation) {
   // The second answer follows from both turns, so it is not that of the second line alone.
   const std::string first = answer({"hello"});
@@ -57,7 +62,8 @@ TEST(Chat, GoesOnAfterAMessageThatCannotBeAnswered) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.out, answer({"hello"}));
   EXPECT_THAT(outcome.err, HasSubstr("the message is not UTF-8"));
-  EXPECT_THAT(outcome.err, HasSubstr("longer than the context"));
+  EXPECT_THAT(outcome.err, HasSubstr("the conversation is longer than the context"));
+  EXPECT_THAT(outcome.err, HasSubstr("/clear begins anew, /undo takes the last turn back"));
   EXPECT_THAT(outcome.err, HasSubstr("no command '/nonsense'; /help lists them"));
 }
 

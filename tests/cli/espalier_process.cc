@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,11 +14,20 @@
 namespace espalier::cli {
 namespace {
 
+template <typename Resource>
+void limit(Resource resource, uint64_t bytes) {
+  const rlimit both{bytes, bytes};
+  if (bytes > 0) setrlimit(resource, &both);
+}
+
 [[noreturn]] void become_espalier(const std::vector<std::string>& arguments,
                                   const ProcessOptions& options, int input, int output, int error) {
   dup2(input, STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   dup2(error, STDERR_FILENO);
+  if (options.output_is_full) dup2(input, STDOUT_FILENO);  // open for reading only
+  limit(RLIMIT_FSIZE, options.file_bytes);
+  limit(RLIMIT_AS, options.address_bytes);
   const auto pointers = [](const std::vector<std::string>& texts) {
     std::vector<char*> list;
     for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));

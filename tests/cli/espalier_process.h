@@ -17,7 +17,10 @@ struct ProcessOptions {
   std::string input = {};                     // standard input
   bool interrupt_on_output = false;           // Ctrl-C as soon as something is on stdout
   bool close_output = false;                  // nobody reads stdout
+  bool output_is_full = false;                // nothing can be written to stdout
   bool terminal = false;                      // stderr is a terminal
+  uint64_t address_bytes = 0;                 // of memory that it may map; 0: no limit
+  uint64_t file_bytes = 0;                    // the largest file that it may write; 0: no limit
   std::vector<std::string> environment = {};  // "NAME=value", all of it
 };
 

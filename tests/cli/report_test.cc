@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
+
+#include "espalier/base/mapped_file.h"
+#include "espalier/cli/interrupt.h"
 #include "tests/cli/espalier_process.h"
 #include "tests/support/temporary_directory.h"
 
@@ -87,6 +92,57 @@ TEST(Dump, WritesAFileThatScoresAsTheModelDoes) {
         {"score", "-m", model, "--json", "--weights", "keep", "A tree in a fixed frame."});
   };
   EXPECT_EQ(score(directory.path())["logprobs"], score(tiny_chat())["logprobs"]);
+}
+
+TEST(Dump, WritesOverNoFileOfTheModel) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    std::filesystem::copy(tiny_chat() + "/" + name, directory / name);
+  }
+  std::filesystem::create_symlink("model.safetensors", directory / "link");
+  std::filesystem::create_hard_link(directory / "model.safetensors", directory / "hard");
+  for (const char* output :
+       {"config.json", "tokenizer.json", "model.safetensors", "link", "hard"}) {
+    const std::string before = read_text_file(directory / output).value();
+    const Outcome outcome =
+        run_espalier({"dump", "-m", directory.path(), "-o", directory / output});
+    EXPECT_EQ(outcome.exit_code, 1) << output;
+    EXPECT_THAT(outcome.err, HasSubstr("is a file of the model"));
+    EXPECT_EQ(read_text_file(directory / output).value(), before);
+  }
+  EXPECT_EQ(run_espalier({"dump", "-m", directory.path(), "-o", directory / "new"}).exit_code, 0);
+  EXPECT_EQ(run_espalier({"dump", "-m", directory.path(), "-o", directory / "new"}).exit_code, 0);
+}
+
+TEST(Dump, SaysThatAFileMayNotBecomeThatLarge) {
+  const TemporaryDirectory directory;
+  for (const uint64_t limit : {100U, 10000U}) {
+    const Outcome outcome =
+        run_espalier({"dump", "-m", tiny_chat(), "-o", directory / "x"}, {.file_bytes = limit});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("File too large"));
+    EXPECT_EQ(directory.file_count(), 0U);
+  }
+}
+
+TEST(StopGuard, NotesTheSignalsThatWouldEndTheProcess) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const StopGuard guard;
+    EXPECT_FALSE(guard.stopped());
+    std::raise(signal);
+    EXPECT_TRUE(guard.stopped());
+  }
+}
+
+TEST(StopGuard, LeavesIgnoredSignalsIgnoredAndOthersAsTheyWere) {
+  const auto old = std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopGuard guard;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(guard.stopped());
+  }
+  EXPECT_EQ(std::signal(SIGHUP, old), SIG_IGN);
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), SIG_DFL);
 }
 
 TEST(Dump, SaysWhyItCannotWrite) {

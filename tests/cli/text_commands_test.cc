@@ -40,10 +40,17 @@ TEST(Tokenize, GoesBackFromIdsToText) {
   const Json listed = json_of({"tokenize", "-m", tiny_chat(), "--decode", "--json", "[1, 67,2]"});
   EXPECT_EQ(listed["text"], "<|im_start|>a<|im_end|>");
   EXPECT_EQ(listed["ids"], Json({1, 67, 2}));
-  for (const char* bad : {"[1, 320]", "[-1]", "1.5", "x", "99999999999", "1 2 3x"}) {
+  for (const char* bad : {"[1, 320]", "[-1]", "1.5", "x", "99999999999", "1 2 3x", "[1, [2], 3]",
+                          "1, 2]", "[1, true]", "{\"ids\": [1]}"}) {
     const Outcome outcome = run_espalier({"tokenize", "-m", tiny_chat(), "--decode", bad});
     EXPECT_EQ(outcome.exit_code, 1) << bad;
     EXPECT_THAT(outcome.err, HasSubstr("expected numbers from 0 to 319, got '"));
+  }
+  for (const char* bad : {"[1,2", "[", "[1,2]]", "[1 2]", "[1,,2]", "[1] 2"}) {
+    const Outcome outcome = run_espalier({"tokenize", "-m", tiny_chat(), "--decode", bad});
+    EXPECT_EQ(outcome.exit_code, 1) << bad;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("the list of ids: not valid JSON"));
   }
 }
 
@@ -126,12 +133,25 @@ TEST(Score, EqualsTransformersForEveryWindow) {
   }
 }
 
+TEST(Score, TakesTheIdsThatTokenizePrints) {
+  const TemporaryDirectory directory;
+  const std::string text = "A tree in a fixed frame.";
+  const Outcome tokenized = run_espalier({"tokenize", "-m", tiny_chat(), "--json", text});
+  const std::string ids = directory.write("ids.json", tokenized.out);
+  EXPECT_EQ(json_of({"score", "-m", tiny_chat(), "--json", "--ids-file", ids})["logprobs"],
+            json_of({"score", "-m", tiny_chat(), "--json", text})["logprobs"]);
+}
+
 TEST(Score, RefusesWhatItCannotScore) {
   const TemporaryDirectory directory;
   const std::pair<std::string, const char*> bad[] = {
-      {"[1, -2]", "holds no token ids"},   {"[1, 4294967297]", "holds no token ids"},
-      {"{\"a\":1}", "holds no token ids"}, {"[1, 2.5]", "holds no token ids"},
-      {"[1, 320]", "does not exist"},      {"[]", "empty"},
+      {"[1, -2]", "holds no token ids"},
+      {"[1, 4294967297]", "holds no token ids"},
+      {"{\"a\":1}", "holds no token ids"},
+      {"[1, 2.5]", "holds no token ids"},
+      {"{\"ids\":7}", "holds no token ids"},
+      {"[1, 320]", "does not exist"},
+      {"[]", "empty"},
       {"[1, ", "not valid JSON"},
   };
   for (const auto& [content, message] : bad) {

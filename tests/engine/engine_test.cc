@@ -53,11 +53,44 @@ TEST(Engine, HasAFunctionForEachBucketAndHead) {
 TEST(Engine, TakesEndTokensFromEveryPlaceThatNamesThem) {
   formats::Checkpoint checkpoint = formats::open_checkpoint(golden_directory("llama_tied")).value();
   checkpoint.config["eos_token_id"] = 2;
-  checkpoint.generation_config = {
-      {"eos_token_id", {7, 5, 2, -1, 100000, 4294967299, 18446744073709551615u, 2.5}}};
+  checkpoint.generation_config = {{"eos_token_id", {7, 5, 2}}};
   checkpoint.tokenizer.emplace().eos_id = 9;
   const auto engine = Engine::load(std::move(checkpoint), {}).value();
   EXPECT_THAT(engine->end_tokens(), ElementsAre(2, 5, 7, 9));
+}
+
+TEST(Engine, RefusesEndTokensThatAreNoTokensOfTheModel) {
+  const formats::Checkpoint good = formats::open_checkpoint(golden_directory("llama_tied")).value();
+  for (const char* text : {"-1", "100000", "4294967299", "18446744073709551615", "2.5", "\"2\"",
+                           "[2, 100000]", "[2, null]", "{}", "true", "[[2]]"}) {
+    for (const bool generation : {false, true}) {
+      formats::Checkpoint checkpoint = good;
+      if (generation) checkpoint.generation_config = Json::object();
+      (generation ? checkpoint.generation_config : checkpoint.config)["eos_token_id"] =
+          Json::parse(text);
+      const auto engine = Engine::load(std::move(checkpoint), {});
+      ASSERT_FALSE(engine.ok()) << text;
+      EXPECT_THAT(engine.error().message(),
+                  HasSubstr(generation ? "generation_config.json: 'eos_token_id' is no token"
+                                       : ": config.json: 'eos_token_id' is no token"));
+    }
+  }
+  formats::Checkpoint silent = good;
+  silent.config["eos_token_id"] = nullptr;
+  EXPECT_TRUE(Engine::load(std::move(silent), {}).ok());
+}
+
+TEST(Engine, SaysWhatEndsAContextBeforeTheConfigurationDoes) {
+  formats::Checkpoint checkpoint = formats::open_checkpoint(golden_directory("mistral")).value();
+  checkpoint.config["sliding_window"] = 100;
+  const auto refused = Engine::load(formats::Checkpoint(checkpoint), {.context = 101});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message(), HasSubstr("100 positions (the model's sliding window)"));
+  const auto engine = Engine::load(std::move(checkpoint), {}).value();
+  const auto answer = make_session(*engine)->generate(some_text(101), {}, keep_going);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_THAT(answer.error().message(),
+              HasSubstr("at most 100 tokens, the model's sliding window"));
 }
 
 TEST(Engine, RefusesWhatItCannotDoWithAMessageThatSaysWhatItCan) {

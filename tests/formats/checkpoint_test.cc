@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "espalier/base/mapped_file.h"
 #include "espalier/formats/safetensors_writer.h"
@@ -13,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 const std::string kGolden = ESPALIER_SOURCE_DIR "/tests/golden/formats/";
 constexpr auto kTokenizer = R"({
@@ -75,6 +77,19 @@ TEST_F(ModelDirectory, OpensByTheNameOfItsWeightsToo) {
   EXPECT_EQ(open_checkpoint(kGolden + "checkpoint")->weights.all().size(), 21u);
 }
 
+TEST_F(ModelDirectory, KnowsAllFilesThatItWasReadFrom) {
+  write("tokenizer_config.json", "{}");
+  EXPECT_THAT(open().files,
+              UnorderedElementsAre(directory_ / "model.safetensors", directory_ / "config.json",
+                                   directory_ / "tokenizer_config.json"));
+  std::vector<std::string> sharded;
+  const Checkpoint checkpoint = open_checkpoint(kGolden + "checkpoint").value();
+  for (const std::string& file : checkpoint.files) {
+    if (file.find("model") != std::string::npos) sharded.push_back(file);
+  }
+  EXPECT_EQ(sharded.size(), 7u);  // the index and six shards
+}
+
 TEST_F(ModelDirectory, SaysWhatIsMissing) {
   EXPECT_THAT(problem("absent"), HasSubstr("there is no model at"));
   EXPECT_THAT(problem("config.json"), HasSubstr("a file of another kind"));
@@ -82,6 +97,33 @@ TEST_F(ModelDirectory, SaysWhatIsMissing) {
   EXPECT_THAT(problem(), HasSubstr("has no weights"));
   std::filesystem::remove(directory_ / "config.json");
   EXPECT_THAT(problem(), HasSubstr("expected config.json in it"));
+}
+
+TEST_F(ModelDirectory, TellsAShardFromAModel) {
+  const auto shard = open_checkpoint(kGolden + "checkpoint/model-00002-of-00006.safetensors");
+  ASSERT_FALSE(shard.ok());
+  EXPECT_THAT(shard.error().message(), HasSubstr("is one file of several"));
+  EXPECT_THAT(shard.error().message(), HasSubstr("got file 00002 of 00006. Name the directory"));
+  std::filesystem::rename(directory_ / "model.safetensors",
+                          directory_ / "model-00001-of-00001.safetensors");
+  EXPECT_EQ(problem("model-00001-of-00001.safetensors"), "");
+}
+
+TEST_F(ModelDirectory, SaysThatAFileAloneLacksItsConfiguration) {
+  std::filesystem::remove(directory_ / "config.json");
+  EXPECT_THAT(problem("model.safetensors"),
+              HasSubstr("model.safetensors' is only the weights of a model: expected config.json "
+                        "beside it"));
+}
+
+TEST_F(ModelDirectory, SaysWhyItCannotBeLookedInto) {
+  std::filesystem::remove(directory_ / "config.json");
+  std::filesystem::create_symlink("config.json", directory_ / "config.json");  // to itself
+  EXPECT_THAT(problem(), HasSubstr("Too many levels of symbolic links"));
+  if (::geteuid() == 0) return;  // who may look into everything
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::none);
+  EXPECT_THAT(problem(), HasSubstr("Permission denied"));
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::owner_all);
 }
 
 TEST_F(ModelDirectory, RefusesBrokenFilesByName) {
@@ -189,6 +231,7 @@ TEST_F(ModelDirectory, ATextConfigurationInsideIsTheConfiguration) {
 }
 
 TEST_F(ModelDirectory, TokensAreTextsOrObjects) {
+  write_weights({"a"});  // without an embedding
   write("tokenizer.json", kTokenizer);
   write("tokenizer_config.json",
         R"({"bos_token": {"content": "<s>", "lstrip": false}, "eos_token": null})");
@@ -221,7 +264,7 @@ TEST_F(ModelDirectory, AListWithoutADefaultTemplateHasNone) {
 class GgufFile : public testing::Test {
  protected:
   static GgufBuilder llama() {
-    return GgufBuilder().text("general.architecture", "llama").floats("token_embd.weight", {4, 3});
+    return GgufBuilder().text("general.architecture", "llama").floats("token_embd.weight", {3, 4});
   }
   Result<Checkpoint> open(const GgufBuilder& builder) {
     return open_checkpoint(directory_.write("model.bin", builder.build()));  // known by its content
@@ -273,6 +316,23 @@ TEST_F(GgufFile, IsKnownByItsFirstBytesWhateverItsName) {
     ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
     EXPECT_EQ(checkpoint->format, "gguf");
   }
+}
+
+TEST_F(GgufFile, RefusesMoreTokensThanItsEmbeddingHasRows) {
+  const auto with_tokens = [&](size_t count) {
+    std::vector<std::string> tokens;
+    for (size_t i = 0; i < count; ++i) tokens.push_back(std::string(i + 1, 'a'));
+    return open(llama()
+                    .text("tokenizer.ggml.model", "gpt2")
+                    .text("tokenizer.ggml.pre", "smollm")
+                    .texts("tokenizer.ggml.tokens", tokens)
+                    .texts("tokenizer.ggml.merges", {}));
+  };
+  EXPECT_TRUE(with_tokens(3).ok());  // a row more is padding
+  EXPECT_TRUE(with_tokens(4).ok());
+  ASSERT_FALSE(with_tokens(5).ok());
+  EXPECT_THAT(with_tokens(5).error().message(),
+              HasSubstr("the tokenizer has tokens that the weights lack: expected at most 4"));
 }
 
 TEST_F(GgufFile, NeedsNoTokenizer) {

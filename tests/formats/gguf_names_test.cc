@@ -117,7 +117,29 @@ TEST(GgufConfig, SaysWhatPartOfAHeadIsRotated) {
   const auto config = config_with([](GgufBuilder& builder) {
     builder.u32("llama.attention.key_length", 128).u32("llama.rope.dimension_count", 96);
   });
-  EXPECT_EQ((*config)["partial_rotary_factor"], 0.75);
+  EXPECT_EQ((*config)["rope_rotary_dim"], 96);
+}
+
+TEST(GgufConfig, RefusesWhatItCannotSay) {
+  const auto experts =
+      config_with([](GgufBuilder& builder) { builder.u32("llama.expert_count", 8); });
+  ASSERT_FALSE(experts.ok());
+  EXPECT_THAT(experts.error().message(), HasSubstr("mixtures of experts are not supported"));
+  EXPECT_TRUE(config_with([](GgufBuilder& builder) { builder.u32("llama.expert_count", 0); }).ok());
+  const auto lengths = [](uint32_t key, uint32_t value) {
+    return config_with([=](GgufBuilder& builder) {
+      builder.u32("llama.attention.key_length", key).u32("llama.attention.value_length", value);
+    });
+  };
+  EXPECT_TRUE(lengths(64, 64).ok());
+  EXPECT_THAT(lengths(64, 32).error().message(),
+              HasSubstr("'llama.attention.value_length' is not supported: expected 64"));
+  // Where the keys' length is not given, it follows from the width.
+  const auto implied = config_with([](GgufBuilder& builder) {
+    builder.u32("llama.embedding_length", 128).u32("llama.attention.head_count", 4);
+    builder.u32("llama.attention.value_length", 16);
+  });
+  EXPECT_THAT(implied.error().message(), HasSubstr("expected 32, the length of the keys, got 16"));
 }
 
 TEST(GgufConfig, ASlidingWindowMakesALlamaAMistral) {

@@ -112,7 +112,9 @@ TEST(SlidingWindow, CutsTheContextToWhereItDoesNotMatter) {
     FakeCheckpoint fake = fake_qwen3();
     fake.config["model_type"] = window.model_type;
     fake.config.update(window.changes);
-    EXPECT_EQ(make(fake).context_length, window.context) << window.model_type << window.changes;
+    const Model model = make(fake);
+    EXPECT_EQ(model.context_length, window.context) << window.model_type << window.changes;
+    EXPECT_EQ(model.context_reason, window.context < 64 ? "the model's sliding window" : "");
   }
 }
 

@@ -27,9 +27,20 @@ TEST(Rope, HasAFrequencyForEachPair) {
   EXPECT_FALSE(rope.interleaved);
 }
 
-TEST(Rope, RotatesAPartOfTheHead) {
-  EXPECT_EQ(read({{"partial_rotary_factor", 0.5}}).frequencies.size(), 2u);
-  EXPECT_EQ(read({{"rope_parameters", {{"partial_rotary_factor", 0.25}}}}).frequencies.size(), 1u);
+TEST(Rope, RotatesThePartOfTheHeadThatAGgufFileSays) {
+  EXPECT_EQ(read({{"rope_rotary_dim", 4}}).frequencies.size(), 2u);
+  EXPECT_EQ(read({{"rope_rotary_dim", 2}}).frequencies.size(), 1u);
+  for (const int64_t bad : {-2, 0, 3, 10}) {
+    EXPECT_FALSE(read_rope({{"rope_rotary_dim", bad}}, {}, 8, 10000.0, 64).ok()) << bad;
+  }
+}
+
+// As transformers 5.24 does it in all of these families; tests/golden/models/llama_partial_rotary.
+TEST(Rope, LeavesAPartialFactorAloneWhereNothingIsScaled) {
+  const Rope whole = read(Json::object());
+  EXPECT_EQ(read({{"partial_rotary_factor", 0.5}}).frequencies, whole.frequencies);
+  EXPECT_EQ(read({{"rope_parameters", {{"partial_rotary_factor", 0.25}}}}).frequencies,
+            whole.frequencies);
 }
 
 TEST(Rope, DividesByTheFactorsOfAGgufFile) {
@@ -62,7 +73,6 @@ TEST(Rope, RefusesParametersThatMakeNoFrequencies) {
       {{"rope_theta", 1e-45}},  // as GGUF's llama.rope.freq_base, a denormal of fp32
       {{"rope_theta", 1e300}},
       {{"rope_theta", 1e-7}},
-      {{"partial_rotary_factor", 1e-40}},
       scaling({{"type", "linear"}, {"factor", 1e-40}}),
       scaling({{"type", "linear"}, {"factor", 1e40}}),
       scaling({{"rope_type", "llama3"},

@@ -57,6 +57,63 @@ TEST(Tokenizer, MergesAMegabyteWithoutBlanksInTime) {
   EXPECT_EQ(pieces.tokenizer.decode(*pieces.tokenizer.encode(text)), text);
 }
 
+// Twenty parts that each write ten letters for one.
+Json explosive_parts(const char* members_key, const char* type) {
+  const Json part = {{"type", type}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
+  return {{"type", "Sequence"}, {members_key, std::vector<Json>(20, part)}};
+}
+
+TEST(Tokenizer, RefusesToMakeATextLongerWithoutMeasure) {
+  Json json = minimal();
+  json["normalizer"] = explosive_parts("normalizers", "Replace");
+  for (const size_t length : {size_t{1}, size_t{1000}}) {
+    const auto ids = made(json).encode(std::string(length, 'a'));
+    ASSERT_FALSE(ids.ok());
+    EXPECT_EQ(ids.error().what, "the tokenizer makes the text too long");
+  }
+  EXPECT_TRUE(made(json).encode("b").ok());
+  json["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(2 << 20, 'a')}};
+  EXPECT_FALSE(made(json).encode("a").ok());
+  // Many sections share one budget.
+  json["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(1000, 'a')}};
+  json["added_tokens"] = Json::array({{{"content", "b"}, {"special", true}}});
+  EXPECT_TRUE(made(json).encode("abababab").ok());
+  std::string sections;
+  for (int i = 0; i < 5000; ++i) sections += "ab";
+  EXPECT_FALSE(made(json).encode(sections).ok());
+  // A text is made longer when the tokenizer is made, too: an added token that is normalised.
+  json = minimal();
+  json["normalizer"] = explosive_parts("normalizers", "Replace");
+  json["added_tokens"] = Json::array({{{"content", "a!"}, {"normalized", true}}});
+  EXPECT_EQ(error_of(json)->what, "the tokenizer makes the text too long");
+  // The same by what pre-tokenizers write.
+  json = minimal();
+  json["pre_tokenizer"] = {{"type", "Sequence"},
+                           {"pretokenizers", std::vector<Json>(20, {{"type", "ByteLevel"},
+                                                                    {"add_prefix_space", true}})}};
+  EXPECT_FALSE(made(json).encode("\xC3\xBC\xC3\xBC").ok());
+}
+
+TEST(Tokenizer, DecodesATokenThatWouldGrowWithoutMeasureAsItIs) {
+  Json json = minimal();
+  json["decoder"] = explosive_parts("decoders", "Replace");
+  const std::string text = made(json).decode(std::vector<TokenId>{0, 1});
+  EXPECT_LE(text.size(), 2u << 20);
+  EXPECT_TRUE(text.ends_with("b"));
+}
+
+TEST(Tokenizer, RefusesMorePartsThanAnyoneNeeds) {
+  for (const auto& [key, members_key] :
+       {std::pair("normalizer", "normalizers"), std::pair("decoder", "decoders")}) {
+    const Json part = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "b"}};
+    Json json = minimal();
+    json[key] = {{"type", "Sequence"}, {members_key, std::vector<Json>(64, part)}};
+    EXPECT_FALSE(error_of(json).has_value());
+    json[key][members_key].push_back(part);
+    EXPECT_TRUE(error_of(json)->what.ends_with("has too many parts")) << error_of(json)->what;
+  }
+}
+
 TEST(Tokenizer, RefusesMalformedFilesWithAReason) {
   const auto broken = [](const char* patch) {
     Json json = minimal();

@@ -110,11 +110,22 @@ Status WeightStore::fill_all(const Weights& weights, bool keep_floats, ThreadPoo
   });
   std::vector<Status> results(pieces_.size(), Ok{});
   std::atomic<size_t> next{0};
+  std::atomic<bool> has_no_memory{false};  // not even for the error
   pool.run([&](int) {
     for (size_t i = next.fetch_add(1); i < order.size(); i = next.fetch_add(1)) {
-      results[order[i]] = fill(pieces_[order[i]], weights, keep_floats);
+      try {
+        results[order[i]] = fill(pieces_[order[i]], weights, keep_floats);
+      } catch (const std::bad_alloc&) {
+        has_no_memory = true;
+      }
     }
   });
+  if (has_no_memory) {
+    return Error{.what = "no memory to pack the weights",
+                 .expected = {},
+                 .actual = "an allocation failed",
+                 .fix = "Use a smaller model or a smaller encoding."};
+  }
   for (const Status& result : results) RETURN_IF_ERROR(result);
   return Ok{};
 }

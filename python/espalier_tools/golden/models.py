@@ -101,6 +101,10 @@ CASES = {
     "lfm2_all_convolution": ("bfloat16", lfm2("ccc", conv_L_cache=4, norm_eps=1e-3)),
     "lfm2_all_attention": ("float16", lfm2("aa", rope_parameters={"rope_type": "default", "rope_theta": 300.0})),
     "lfm2_legacy": ("float16", lfm2("cacc", block_ff_dim=66, block_auto_adjust_ff_dim=True, block_multiple_of=8)),
+    "llama_partial_rotary": (
+        "float16",
+        llama(rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}),
+    ),
 }
 
 # Cases whose config.json is rewritten to the keys of older exports.

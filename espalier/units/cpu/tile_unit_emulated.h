@@ -62,10 +62,10 @@ struct EmulatedTiles {
     State& s = state();
     for (int row = 0; row < s.rows; ++row) {
       for (int k = 0; k < s.k_bytes; ++k) {
-        const int32_t a = s.activations[kActivations % 2][row][k];
+        const int8_t a = s.activations[kActivations % 2][row][k];
         const uint8_t* weights = &s.weights[kWeights % 2][k / 4][k % 4];
         for (int output = 0; output < 16; ++output) {
-          s.sums[kSums][row][output] += a * weights[4 * output];
+          s.sums[kSums][row][output] += int32_t{a} * weights[4 * output];
         }
       }
     }

@@ -27,10 +27,14 @@ void wait_while(const std::atomic<T>& value, T old, int64_t spins) {
 }
 
 // A pause takes 15 to 45 ns. Between the steps of a call threads arrive within microseconds of each
-// other; between two calls of a decode the caller samples and prints. With the machine four times
-// overcommitted, a decode of SmolLM2 took 45 ms a step with 300 spins, 65 with 1,000, 175 with
-// 4,000.
-constexpr int64_t kBarrierSpins = 300;
+// other, and waking one that sleeps takes tens of them, or a time slice where other processes want
+// the processor; between two calls of a decode the caller samples and prints. Milliseconds a step in
+// a decode of SmolLM2, two threads:
+//   spins                             300  1,000  4,000  20,000
+//   Sapphire Rapids, idle              16      7      6       6
+//   the same, one busy loop beside  > 500    170     53      14
+//   Zen 4, four compilers a core       45     65    175       -
+constexpr int64_t kBarrierSpins = 4'000;
 constexpr int64_t kIdleSpins = 50'000;
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace {
 // As /proc/cpuinfo spells them; the kernels of units/cpu ask for these.
 #if defined(__x86_64__)
 constexpr const char* kFeatures[] = {"avx2",     "fma",      "f16c",     "avx512f",
-                                     "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"};
+                                     "avx512bw", "avx512vl", "avx512dq", "avx512_vnni",
+                                     "avx_vnni", "amx_tile", "amx_int8"};
 #else
 constexpr const char* kFeatures[] = {"asimd", "asimddp", "asimdhp"};
 #endif

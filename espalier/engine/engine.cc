@@ -92,6 +92,14 @@ Status check_options(const EngineOptions& options, const models::Model& model) {
   return Ok{};
 }
 
+ArgmaxShape argmax_shape_of(const program::Program& program) {
+  const auto head =
+      std::ranges::find(program.ops, program::OpKind::kHeadArgmax, &program::Op::kind);
+  CHECK(head != program.ops.end());
+  return {.subrange_tokens = head->integer("subrange"),
+          .subrange_count = program.value(head->outputs.at(0)).shape.channels};
+}
+
 }  // namespace
 
 std::vector<int64_t> buckets_of(int64_t context) {
@@ -153,6 +161,8 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
       programs.functions.push_back(engine->program(bucket, head));
     }
   }
+  engine->argmax_shape_ =
+      argmax_shape_of(programs.functions[engine->function(0, program::Head::kArgmax)]);
   auto executable = unit->compile(std::move(programs), engine->checkpoint_.weights,
                                   engine->model_.embedding_tensor, chosen.compile);
   if (!executable.ok()) return executable.error().with_context(engine->checkpoint_.path);

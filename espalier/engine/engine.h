@@ -39,6 +39,12 @@ struct TensorInfo {
   int64_t byte_count;  // as stored
 };
 
+// What the argmax head gives for each row: the largest logit of each subrange of the vocabulary.
+struct ArgmaxShape {
+  int64_t subrange_tokens = 0;
+  int64_t subrange_count = 0;
+};
+
 class Engine {
  public:
   // Errors: what formats, models and units refuse; a window or context that the model does not
@@ -61,6 +67,7 @@ class Engine {
   // `bucket` is an index of buckets(). function() is the program's number for Executable::run.
   program::Program program(size_t bucket, program::Head head) const;
   size_t function(size_t bucket, program::Head head) const;
+  const ArgmaxShape& argmax_shape() const { return argmax_shape_; }
   units::Executable& executable() const { return *executable_; }
 
  private:
@@ -72,6 +79,7 @@ class Engine {
   std::vector<int64_t> buckets_;
   std::vector<TokenId> end_tokens_;
   std::vector<TensorInfo> tensors_;
+  ArgmaxShape argmax_shape_;
   std::unique_ptr<units::Executable> executable_;
 };
 

@@ -11,13 +11,6 @@ namespace {
 
 size_t elements(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns); }
 
-const program::Op& argmax_head(const program::Program& program) {
-  const auto found =
-      std::ranges::find(program.ops, program::OpKind::kHeadArgmax, &program::Op::kind);
-  CHECK(found != program.ops.end());
-  return *found;
-}
-
 Error no_memory(std::string expected) {
   return Error{.what = "no memory for a session",
                .expected = std::move(expected),
@@ -42,10 +35,8 @@ ExecutableTarget::ExecutableTarget(const Engine& engine, std::unique_ptr<units::
   const models::Model& model = engine.model();
   embedding_index_ = engine.executable().weight_index(model.embedding_tensor);
   CHECK_GE(embedding_index_, 0);
-  const program::Program program = engine.program(0, program::Head::kArgmax);
-  const program::Op& head = argmax_head(program);
-  subrange_ = head.integer("subrange");
-  subrange_count_ = program.value(head.outputs.at(0)).shape.channels;
+  subrange_ = engine.argmax_shape().subrange_tokens;
+  subrange_count_ = engine.argmax_shape().subrange_count;
   embeddings_.resize(elements(max_rows(), model.hidden_size));
   positions_.resize(static_cast<size_t>(max_rows()));
   max_values_.resize(elements(max_rows(), subrange_count_));

@@ -23,6 +23,11 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size) == 0) return memory;
   throw std::bad_alloc();
 }
+// The algorithms of the standard library ask in this way; a sanitizer's own would not fit our delete.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

@@ -60,6 +60,10 @@ inline void fail_if_asked(size_t bytes) {
   if (posix_memalign(&memory, static_cast<std::size_t>(alignment), size) == 0) return memory;
   throw std::bad_alloc();
 }
+// The algorithms of the standard library ask in this way and make do without.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {

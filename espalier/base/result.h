@@ -29,6 +29,9 @@ struct Error {
   Error with_context(const std::string& context) const;
 };
 
+// The machine has no memory for `what` ("no memory for a session"); `expected` may be empty.
+Error out_of_memory_error(std::string what, std::string expected, std::string fix);
+
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -1,6 +1,7 @@
 #include "espalier/base/weights.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace espalier {
 namespace {
@@ -14,6 +15,19 @@ size_t likeness(const std::string& a, const std::string& b) {
 }
 
 }  // namespace
+
+Error not_finite_error(const std::string& what) {
+  return Error{
+      .what = what + " is not finite",
+      .expected = "finite numbers",
+      .actual = "infinity or NaN",
+      .fix = "The file is damaged or was converted wrongly; convert or download it again."};
+}
+
+Status check_finite(const std::string& what, std::span<const float> values) {
+  const bool finite = std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+  return finite ? Status(Ok{}) : not_finite_error(what);
+}
 
 int64_t TensorView::element_count() const {
   int64_t count = 1;

@@ -38,6 +38,10 @@ struct TensorView {
 
 std::string shape_text(std::span<const int64_t> shape);  // "[576, 1536]"
 
+// A weight that is infinite or NaN would make every answer meaningless; `what` names the weight.
+Error not_finite_error(const std::string& what);
+Status check_finite(const std::string& what, std::span<const float> values);
+
 class Weights {
  public:
   Weights() = default;

@@ -170,10 +170,9 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
   engine->checkpoint_.weights = Weights();  // a unit that still reads the files keeps its own
   return std::unique_ptr<const Engine>(std::move(engine));
 } catch (const std::bad_alloc&) {
-  return Error{.what = "no memory to load the model",
-               .expected = {},
-               .actual = "an allocation failed",
-               .fix = "Close other programs, or use a smaller model, --window or --context."};
+  return out_of_memory_error(
+      "no memory to load the model", {},
+      "Close other programs, or use a smaller model, --window or --context.");
 }
 
 }  // namespace espalier::engine

@@ -24,10 +24,8 @@ AnswerToken report(TokenId token, std::span<const float> logits,
 }
 
 Error no_memory() {
-  return Error{.what = "no memory for the text",
-               .expected = {},
-               .actual = "an allocation failed",
-               .fix = "Close other programs, or use a shorter text."};
+  return out_of_memory_error("no memory for the text", {},
+                             "Close other programs, or use a shorter text.");
 }
 
 Status check_logprobs(const std::optional<int>& logprobs) {

@@ -30,6 +30,17 @@ enum class WeightMode : uint8_t { kInt8, kKeep };
 // ask for less.
 inline constexpr int64_t kMaxKvRows = int64_t{1} << 24;
 
+inline Status check_kv_rows(const program::ProgramSet& programs) {
+  for (const program::Program& function : programs.functions) {
+    if (function.kv_rows <= kMaxKvRows) continue;
+    return Error{.what = fmt::format("function '{}' is too large", function.name),
+                 .expected = fmt::format("at most {} KV positions", kMaxKvRows),
+                 .actual = fmt::format("{}", function.kv_rows),
+                 .fix = "Choose a smaller context."};
+  }
+  return Ok{};
+}
+
 struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored

@@ -27,13 +27,8 @@ Status check_limits(const ProgramSet& programs) {
                  .actual = "none",
                  .fix = "Build the programs of a model."};
   }
+  RETURN_IF_ERROR(check_kv_rows(programs));
   for (const Program& function : programs.functions) {
-    if (function.kv_rows > kMaxKvRows) {
-      return Error{.what = fmt::format("function '{}' is too large", function.name),
-                   .expected = fmt::format("at most {} KV positions", kMaxKvRows),
-                   .actual = fmt::format("{}", function.kv_rows),
-                   .fix = "Choose a smaller context."};
-    }
     const bool has_head = std::any_of(function.ops.begin(), function.ops.end(), [](const Op& op) {
       return op.kind == OpKind::kHeadArgmax || op.kind == OpKind::kHeadLogits;
     });
@@ -120,10 +115,8 @@ Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& pro
   RETURN_IF_ERROR(executable->allocate_scratch());
   return std::unique_ptr<Executable>(std::move(executable));
 } catch (const std::bad_alloc&) {
-  return Error{.what = "no memory for the plans and the scratch of a model",
-               .expected = {},
-               .actual = "an allocation failed",
-               .fix = "Choose a smaller window or context."};
+  return out_of_memory_error("no memory for the plans and the scratch of a model", {},
+                             "Choose a smaller window or context.");
 }
 
 Status CpuExecutable::make_plans(const ProgramSet& programs) {

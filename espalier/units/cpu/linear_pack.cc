@@ -135,11 +135,7 @@ class GroupSlot {
 };
 
 Error not_finite(Encoding encoding, int64_t row) {
-  return Error{
-      .what = fmt::format("row {} of a {} weight is not finite", row, name_of(encoding)),
-      .expected = "finite numbers",
-      .actual = "infinity or NaN",
-      .fix = "The file is damaged or was converted wrongly; convert or download it again."};
+  return not_finite_error(fmt::format("row {} of a {} weight", row, name_of(encoding)));
 }
 
 Status pack_groups(const TensorView& tensor, int64_t first_row, const LinearLayout& layout,

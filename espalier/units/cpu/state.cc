@@ -61,10 +61,9 @@ void KeyValueRows::write_position(int64_t position, const uint16_t* k, const uin
 namespace {
 
 Error out_of_memory(int64_t kv_rows) {
-  return Error{.what = "no memory for a KV cache",
-               .expected = fmt::format("room for {} positions", kv_rows),
-               .actual = "an allocation failed",
-               .fix = "Close other programs, or use a shorter context."};
+  return out_of_memory_error("no memory for a KV cache",
+                             fmt::format("room for {} positions", kv_rows),
+                             "Close other programs, or use a shorter context.");
 }
 
 Status check_bucket(const StateLayout& layout, int64_t kv_rows) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <new>
 #include <numeric>
 
@@ -13,6 +12,8 @@
 #include "espalier/program/weight_view.h"
 
 namespace espalier::units::cpu {
+
+constexpr const char* kSmaller = "Use a smaller model or a smaller encoding.";  // what to do
 
 using program::Op;
 using program::OpKind;
@@ -73,14 +74,7 @@ Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats)
   }
   std::vector<float> stored(static_cast<size_t>(view.element_count()));
   dequantize(view.encoding, view.bytes, stored);
-  if (!std::ranges::all_of(stored, [](float value) { return std::isfinite(value); })) {
-    return Error{.what = fmt::format("tensor '{}' is not finite", piece.weight.tensor),
-                 .expected = "finite numbers",
-                 .actual = "infinity or NaN",
-                 .fix =
-                     "The file is damaged or was converted wrongly; convert or download it "
-                     "again."};
-  }
+  RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", piece.weight.tensor), stored));
   if (piece.role == Role::kVector) {
     piece.floats = std::move(stored);
     return Ok{};
@@ -93,11 +87,9 @@ Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats)
   }
   return Ok{};
 } catch (const std::bad_alloc&) {
-  return Error{
-      .what = fmt::format("no memory to pack tensor '{}'", piece.weight.tensor),
-      .expected = fmt::format("room for {} x {} weights", piece.weight.rows, piece.weight.columns),
-      .actual = "an allocation failed",
-      .fix = "Use a smaller model or a smaller encoding."};
+  return out_of_memory_error(
+      fmt::format("no memory to pack tensor '{}'", piece.weight.tensor),
+      fmt::format("room for {} x {} weights", piece.weight.rows, piece.weight.columns), kSmaller);
 }
 
 // Largest first, so that no thread is left alone with the embedding table at the end.
@@ -121,10 +113,7 @@ Status WeightStore::fill_all(const Weights& weights, bool keep_floats, ThreadPoo
     }
   });
   if (has_no_memory) {
-    return Error{.what = "no memory to pack the weights",
-                 .expected = {},
-                 .actual = "an allocation failed",
-                 .fix = "Use a smaller model or a smaller encoding."};
+    return out_of_memory_error("no memory to pack the weights", {}, kSmaller);
   }
   for (const Status& result : results) RETURN_IF_ERROR(result);
   return Ok{};

@@ -313,13 +313,7 @@ Result<std::unique_ptr<Executable>> ReferenceUnit::compile(program::ProgramSet p
                                                            const std::string& embedding_tensor,
                                                            const CompileOptions& options) {
   RETURN_IF_ERROR(program::validate(programs));
-  for (const Program& function : programs.functions) {
-    if (function.kv_rows <= kMaxKvRows) continue;
-    return Error{.what = fmt::format("function '{}' is too large", function.name),
-                 .expected = fmt::format("at most {} KV positions", kMaxKvRows),
-                 .actual = fmt::format("{}", function.kv_rows),
-                 .fix = "Choose a smaller context."};
-  }
+  RETURN_IF_ERROR(check_kv_rows(programs));
   if (!options.kernels.empty() && options.kernels != "naive") {
     return Error{
         .what = fmt::format("kernel set '{}' is unknown to the reference unit", options.kernels),

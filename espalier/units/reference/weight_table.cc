@@ -1,8 +1,5 @@
 #include "espalier/units/reference/weight_table.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "espalier/base/check.h"
 #include "espalier/base/dequantize.h"
 #include "espalier/program/weight_view.h"
@@ -21,24 +18,12 @@ void read(const TensorView& view, int64_t first_row, int64_t row_count, std::spa
              out);
 }
 
-Error not_finite(const std::string& tensor) {
-  return Error{
-      .what = fmt::format("tensor '{}' is not finite", tensor),
-      .expected = "finite numbers",
-      .actual = "infinity or NaN",
-      .fix = "The file is damaged or was converted wrongly; convert or download it again."};
-}
-
-bool is_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
-
 // Looks at every element of what is read a row at a time later.
-Status check_finite(const std::string& tensor, const TensorView& view) {
+Status check_rows_finite(const std::string& tensor, const TensorView& view) {
   std::vector<float> row(static_cast<size_t>(view.columns()));
   for (int64_t index = 0; index < view.rows(); ++index) {
     read(view, index, 1, row);
-    if (!is_finite(row)) return not_finite(tensor);
+    RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", tensor), row));
   }
   return Ok{};
 }
@@ -70,7 +55,7 @@ Result<std::unique_ptr<WeightTable>> WeightTable::make(const program::ProgramSet
   }
   RETURN_IF_ERROR(table->add_tensor(embedding_tensor));
   ASSIGN_OR_RETURN(const TensorView embedding, weights.get(embedding_tensor));
-  RETURN_IF_ERROR(check_finite(embedding_tensor, embedding));
+  RETURN_IF_ERROR(check_rows_finite(embedding_tensor, embedding));
 
   int64_t cached_bytes = 0;
   for (const auto& [key, matrix] : table->matrices_)
@@ -79,12 +64,12 @@ Result<std::unique_ptr<WeightTable>> WeightTable::make(const program::ProgramSet
     const std::string& tensor = std::get<0>(key);
     const int64_t elements = matrix.view.element_count();
     if (cached_bytes > kMaxCacheBytes && elements > kSmallElements) {
-      RETURN_IF_ERROR(check_finite(tensor, matrix.view));
+      RETURN_IF_ERROR(check_rows_finite(tensor, matrix.view));
       continue;
     }
     matrix.cache.resize(static_cast<size_t>(elements));
     read(matrix.view, 0, matrix.rows(), matrix.cache);
-    if (!is_finite(matrix.cache)) return not_finite(tensor);
+    RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", tensor), matrix.cache));
     table->cache_bytes_ += elements * 4;
   }
   return table;

@@ -1,9 +1,7 @@
 // espalier bench: calls, prefill and decoding of a model, beside the read floor of the same minute.
 #include <fmt/format.h>
 
-#include <exception>
 #include <map>
-#include <memory>
 
 #include "espalier/base/clock.h"
 #include "espalier/base/threads.h"
@@ -74,20 +72,13 @@ Status measure_answer(const engine::Engine& engine, const Options& options, Samp
   return Ok{};
 }
 
-Result<std::unique_ptr<measure::ReadFloor>> make_floor(int thread_count) try {
-  return std::make_unique<measure::ReadFloor>(thread_count, kFloorBytes);
-} catch (const std::exception& exception) {  // of its buffer or its threads
-  return Error{.what = "the read floor cannot be measured",
-               .expected = fmt::format("{} MiB and {} threads", kFloorBytes >> 20, thread_count),
-               .actual = exception.what(),
-               .fix = "Close other programs, or use fewer --threads."};
-}
-
 Result<Samples> measure_all(const engine::Engine& engine, const Options& options) {
   Samples samples;
   ASSIGN_OR_RETURN(const auto target, engine::ExecutableTarget::create(engine));
   const auto threads = static_cast<int>(options.threads);
-  ASSIGN_OR_RETURN(const auto floor, make_floor(threads > 0 ? threads : physical_core_count()));
+  ASSIGN_OR_RETURN(
+      const auto floor,
+      measure::ReadFloor::create(threads > 0 ? threads : physical_core_count(), kFloorBytes));
   floor->measure();  // touches the buffer
   std::vector<double> warm_up;
   measure_calls(*target, engine.options().window, warm_up);

@@ -41,8 +41,7 @@ OrderedJson encodings_json(const engine::Engine& engine, int64_t& parameters) {
 }
 
 // Of one call on an empty state, with the head on every row.
-OrderedJson work_json(const engine::Engine& engine, int64_t rows) {
-  const program::Program program = engine.program(0, program::Head::kArgmax);
+OrderedJson work_json(const engine::Engine& engine, const program::Program& program, int64_t rows) {
   program::WorkOptions options;
   options.rows = rows;
   options.kv_element_bytes = engine.executable().capabilities().kv_element_bytes;
@@ -60,40 +59,37 @@ OrderedJson work_json(const engine::Engine& engine, int64_t rows) {
           {"activation_bytes", work.activation_bytes}};
 }
 
-int64_t kv_bytes_per_position(const engine::Engine& engine) {
-  const program::Program program = engine.program(0, program::Head::kArgmax);
-  return program::kv_elements_per_position(program) *
-         engine.executable().capabilities().kv_element_bytes;
-}
-
 Result<OrderedJson> info_json(const engine::Engine& engine) {
   const formats::Checkpoint& checkpoint = engine.checkpoint();
+  const program::Program program = engine.program(0, program::Head::kArgmax);
   const models::Model& model = engine.model();
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(engine));
   int64_t parameters = 0;
   OrderedJson encodings = encodings_json(engine, parameters);
-  return OrderedJson{{"name", checkpoint.name},
-                     {"path", checkpoint.path},
-                     {"format", checkpoint.format},
-                     {"architecture", model.architecture},
-                     {"parameters", parameters},
-                     {"layers", model.layer_count},
-                     {"hidden_size", model.hidden_size},
-                     {"vocab_size", model.vocab_size},
-                     {"context", engine.options().context},
-                     {"tied_head", model.head_tensor == model.embedding_tensor},
-                     {"tokenizer", checkpoint.tokenizer.has_value()},
-                     {"chat_template", checkpoint.chat_template.has_value()},
-                     {"end_tokens", engine.end_tokens()},
-                     {"encodings", std::move(encodings)},
-                     {"unit", engine.options().unit},
-                     {"window", engine.options().window},
-                     {"buckets", engine.buckets()},
-                     {"kv_bytes_per_position", kv_bytes_per_position(engine)},
-                     {"work", OrderedJson::array({work_json(engine, 1),
-                                                  work_json(engine, engine.options().window)})},
-                     {"placement", engine.executable().placement_report()},
-                     {"memory", memory_json(engine, session->kv_bytes())}};
+  return OrderedJson{
+      {"name", checkpoint.name},
+      {"path", checkpoint.path},
+      {"format", checkpoint.format},
+      {"architecture", model.architecture},
+      {"parameters", parameters},
+      {"layers", model.layer_count},
+      {"hidden_size", model.hidden_size},
+      {"vocab_size", model.vocab_size},
+      {"context", engine.options().context},
+      {"tied_head", model.head_tensor == model.embedding_tensor},
+      {"tokenizer", checkpoint.tokenizer.has_value()},
+      {"chat_template", checkpoint.chat_template.has_value()},
+      {"end_tokens", engine.end_tokens()},
+      {"encodings", std::move(encodings)},
+      {"unit", engine.options().unit},
+      {"window", engine.options().window},
+      {"buckets", engine.buckets()},
+      {"kv_bytes_per_position", program::kv_elements_per_position(program) *
+                                    engine.executable().capabilities().kv_element_bytes},
+      {"work", OrderedJson::array({work_json(engine, program, 1),
+                                   work_json(engine, program, engine.options().window)})},
+      {"placement", engine.executable().placement_report()},
+      {"memory", memory_json(engine, session->kv_bytes())}};
 }
 
 // The JSON form as lines of text: one form, two spellings.

@@ -12,10 +12,8 @@ namespace {
 size_t elements(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns); }
 
 Error no_memory(std::string expected) {
-  return Error{.what = "no memory for a session",
-               .expected = std::move(expected),
-               .actual = "an allocation failed",
-               .fix = "Close other programs, or use a smaller --window."};
+  return out_of_memory_error("no memory for a session", std::move(expected),
+                             "Close other programs, or use a smaller --window.");
 }
 
 }  // namespace
@@ -35,11 +33,9 @@ ExecutableTarget::ExecutableTarget(const Engine& engine, std::unique_ptr<units::
   const models::Model& model = engine.model();
   embedding_index_ = engine.executable().weight_index(model.embedding_tensor);
   CHECK_GE(embedding_index_, 0);
-  subrange_ = engine.argmax_shape().subrange_tokens;
-  subrange_count_ = engine.argmax_shape().subrange_count;
   embeddings_.resize(elements(max_rows(), model.hidden_size));
   positions_.resize(static_cast<size_t>(max_rows()));
-  max_values_.resize(elements(max_rows(), subrange_count_));
+  max_values_.resize(elements(max_rows(), engine_.argmax_shape().subrange_count));
   max_indices_.resize(max_values_.size());
 }
 
@@ -93,8 +89,10 @@ void ExecutableTarget::run(const decode::Window& window) {
       .parents = window.parents,
       .selected = window.selected};
   const units::CallOutputs outputs{
-      .max_values = std::span(max_values_).first(elements(selected, subrange_count_)),
-      .max_indices = std::span(max_indices_).first(elements(selected, subrange_count_)),
+      .max_values =
+          std::span(max_values_).first(elements(selected, engine_.argmax_shape().subrange_count)),
+      .max_indices =
+          std::span(max_indices_).first(elements(selected, engine_.argmax_shape().subrange_count)),
       .logits = wants_logits ? std::span(logits_).first(elements(selected, vocab_size()))
                              : std::span<float>()};
   const auto head = wants_logits ? program::Head::kLogits : program::Head::kArgmax;
@@ -104,12 +102,14 @@ void ExecutableTarget::run(const decode::Window& window) {
 }
 
 TokenId ExecutableTarget::argmax(int64_t selected_index) const {
-  const size_t first = elements(selected_index, subrange_count_);
+  const ArgmaxShape& shape = engine_.argmax_shape();
+  const size_t first = elements(selected_index, shape.subrange_count);
   size_t best = first;
-  for (size_t i = first + 1; i < first + elements(1, subrange_count_); ++i) {
+  for (size_t i = first + 1; i < first + elements(1, shape.subrange_count); ++i) {
     if (max_values_[i] > max_values_[best]) best = i;
   }
-  return static_cast<TokenId>(static_cast<int64_t>(best - first) * subrange_ + max_indices_[best]);
+  return static_cast<TokenId>(static_cast<int64_t>(best - first) * shape.subrange_tokens +
+                              max_indices_[best]);
 }
 
 std::span<const float> ExecutableTarget::logits(int64_t selected_index) const {

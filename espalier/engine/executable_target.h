@@ -45,8 +45,6 @@ class ExecutableTarget : public decode::Target {
   std::unique_ptr<units::State> state_;
   size_t bucket_ = 0;
   int64_t embedding_index_ = 0;
-  int64_t subrange_ = 0;  // tokens of one subrange of the argmax head
-  int64_t subrange_count_ = 0;
   std::vector<float> embeddings_;     // [window, hidden]
   std::vector<int32_t> positions_;    // [window]
   std::vector<float> max_values_;     // [window, subranges]

@@ -1,6 +1,8 @@
 #include "espalier/measure/read_floor.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "espalier/base/check.h"
 #include "espalier/base/clock.h"
@@ -22,15 +24,24 @@ uint64_t sum_of(const uint64_t* words, size_t count) {
 
 }  // namespace
 
-ReadFloor::ReadFloor(int thread_count, int64_t bytes)
-    : threads_(thread_count),
+ReadFloor::ReadFloor(std::unique_ptr<ThreadPool> threads, int64_t bytes)
+    : threads_(std::move(threads)),
       buffer_(static_cast<size_t>(std::max<int64_t>(bytes, 1 << 20)) / sizeof(uint64_t), 1),
-      sums_(static_cast<size_t>(thread_count)) {}
+      sums_(static_cast<size_t>(threads_->thread_count())) {}
+
+Result<std::unique_ptr<ReadFloor>> ReadFloor::create(int thread_count, int64_t bytes) try {
+  ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> threads, ThreadPool::create(thread_count));
+  return std::unique_ptr<ReadFloor>(new ReadFloor(std::move(threads), bytes));
+} catch (const std::bad_alloc&) {
+  return out_of_memory_error("the read floor cannot be measured",
+                             fmt::format("{} MiB and {} threads", bytes >> 20, thread_count),
+                             "Close other programs, or use fewer --threads.");
+}
 
 double ReadFloor::measure() {
   const size_t threads = sums_.size();
   const Stopwatch watch;
-  threads_.run([&](int thread) {
+  threads_->run([&](int thread) {
     const auto index = static_cast<size_t>(thread);
     const size_t first = buffer_.size() * index / threads;
     const size_t last = buffer_.size() * (index + 1) / threads;

@@ -5,21 +5,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "espalier/base/result.h"
 #include "espalier/base/threads.h"
 
 namespace espalier::measure {
 
 class ReadFloor {
  public:
-  // A buffer far larger than the caches is read, `bytes` of it, by `thread_count` threads.
-  ReadFloor(int thread_count, int64_t bytes);
+  // A buffer far larger than the caches is read, `bytes` of it, by `thread_count` threads. Fails
+  // where there is no memory for it, or a thread cannot be started.
+  static Result<std::unique_ptr<ReadFloor>> create(int thread_count, int64_t bytes);
   // One pass over the buffer: bytes per second.
   double measure();
 
  private:
-  ThreadPool threads_;
+  ReadFloor(std::unique_ptr<ThreadPool> threads, int64_t bytes);
+
+  std::unique_ptr<ThreadPool> threads_;
   std::vector<uint64_t> buffer_;
   std::vector<uint64_t> sums_;  // of each thread, so that no read can be left out
 };

@@ -40,9 +40,10 @@ Status expect_divides(const std::string& divisor_key, int64_t divisor,
 
 namespace {
 
+constexpr std::string_view kLayers = "model.layers.";
+
 // The layer that a tensor belongs to; -1 where it belongs to none.
 int64_t layer_of(std::string_view tensor) {
-  constexpr std::string_view kLayers = "model.layers.";
   int64_t layer = -1;
   if (!tensor.starts_with(kLayers)) return layer;
   tensor.remove_prefix(kLayers.size());
@@ -51,6 +52,8 @@ int64_t layer_of(std::string_view tensor) {
 }
 
 }  // namespace
+
+std::string layer_prefix(int64_t layer) { return fmt::format("{}{}.", kLayers, layer); }
 
 Result<int64_t> layer_count(const Json& config, const Weights& weights) {
   ASSIGN_OR_RETURN(const int64_t layers, dimension(config, "num_hidden_layers", kMaxLayers));

@@ -12,6 +12,7 @@
 namespace espalier::models {
 
 inline constexpr const char* kEmbeddingTensor = "model.embed_tokens.weight";
+std::string layer_prefix(int64_t layer);  // of the names of its tensors: "model.layers.0."
 
 // Largest width, head count or vocabulary that is believed; products of two stay far within 64
 // bits.

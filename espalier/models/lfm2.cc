@@ -44,8 +44,6 @@ struct Lfm2Config {
   FfnConfig ffn;
 };
 
-std::string layer_prefix(size_t layer) { return fmt::format("model.layers.{}.", layer); }
-
 // The same value under an older and a newer name; the first that is there.
 Result<int64_t> dimension_of_either(const Json& json, const char* first, const char* second) {
   return dimension(json, json_find(json, first) != nullptr ? first : second);

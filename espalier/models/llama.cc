@@ -53,8 +53,6 @@ struct LlamaConfig {
   FfnConfig ffn;
 };
 
-std::string layer_prefix(int64_t layer) { return fmt::format("model.layers.{}.", layer); }
-
 // The configuration's word where it has one; otherwise whether the checkpoint has the tensor.
 Result<bool> has_bias(const Json& json, const std::string& key, const Weights& weights,
                       const std::string& tensor) {

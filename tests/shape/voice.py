@@ -6,7 +6,7 @@ from typing import Iterator
 import sources
 from sources import Finding
 
-# A text that is given to `fix`, and its first character; a placeholder or a quoted name may stand for any.
+# A text that is given to `fix`, and its first character: a letter, or the quote or brace of a name that comes first.
 FIX = re.compile(r'\bfix\s*=\s*(?:fmt::format\(\s*)?"([^"])')
 
 

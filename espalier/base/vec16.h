@@ -4,14 +4,13 @@
 // Kernels are templates over the vector type V, so their order of operations, and so their results,
 // do not depend on the instruction set.
 //
-// VecN<1> serves scalar code that must agree with the kernels (base/vec_math.h). Not for integer
-// work. Rule for code compiled with extra ISA flags: never use VecN there, the linker could keep
-// that copy of it.
+// VecN<1> serves scalar code that must agree with the kernels (base/vec_math.h). Integers only as
+// far as they become fp32, in the sets that have tiles. Rule for code compiled with extra ISA flags:
+// never use VecN there, the linker could keep that copy of it.
 #pragma once
 
 #include <bit>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 
 #include "espalier/base/dtype.h"
@@ -61,15 +60,6 @@ struct VecN {
       const uint32_t sum = static_cast<uint32_t>(high[i]) * 256 + static_cast<uint32_t>(low[i]);
       return static_cast<float>(static_cast<int32_t>(sum - static_cast<uint32_t>(less)));
     });
-  }
-  // Lines of 64 bytes to two lines each: the low nibbles, then the high ones.
-  static void unpack_nibbles(const std::byte* packed, int64_t byte_count, std::byte* bytes) {
-    for (int64_t at = 0; at < byte_count; at += 64, bytes += 128) {
-      for (int64_t i = 0; i < 64; ++i) {
-        bytes[i] = packed[at + i] & std::byte{0xf};
-        bytes[64 + i] = packed[at + i] >> 4;
-      }
-    }
   }
   void store(float* p) const { store_partial(p, N); }
   void store_partial(float* p, int64_t count) const {

@@ -1,3 +1,5 @@
+#include <cpuid.h>
+
 #include <array>
 
 #ifdef __linux__
@@ -25,11 +27,10 @@ bool cpu_has_amx() {
 #ifdef __linux__
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   static const bool kAllowed = [] {
-    unsigned a = 7, b = 0, c = 0, d = 0;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    unsigned a = 0, b = 0, c = 0, d = 0;
     constexpr unsigned kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;
-    return (d & kAmxTile) != 0 && (d & kAmxInt8) != 0 &&
-           ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kAmxTile) != 0 &&
+           (d & kAmxInt8) != 0 && ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
   }();
   return kAllowed && cpu_has_avx512vnni();
 #else

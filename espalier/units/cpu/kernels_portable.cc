@@ -8,28 +8,23 @@ namespace {
 
 // q of a group (or of any kElements k of an int8 panel) as int32 [kElements][16]: steps of 4 k
 // undone.
-void unpack_steps(const uint8_t* u, int64_t elements, int32_t zero_point, int32_t* q) {
+void unpack_steps(const std::byte* u, int64_t elements, int32_t zero_point, int32_t* q) {
   for (int64_t step = 0; step < elements / kStepElements; ++step) {
     for (int64_t output = 0; output < kPanelOutputs; ++output) {
       for (int64_t i = 0; i < kStepElements; ++i) {
         q[(step * kStepElements + i) * kPanelOutputs + output] =
-            int32_t{u[(step * kPanelOutputs + output) * kStepElements + i]} - zero_point;
+            std::to_integer<int32_t>(u[(step * kPanelOutputs + output) * kStepElements + i]) -
+            zero_point;
       }
     }
   }
 }
 
 template <class Form>
-void unpack_group(const uint8_t* quants, int32_t* q) {
+void unpack_group(const std::byte* quants, int32_t* q) {
   if constexpr (Form::kNibbles) {
-    constexpr int64_t kLineBytes = kPanelOutputs * kStepElements;
-    uint8_t bytes[Form::kElements * kPanelOutputs];
-    for (int64_t line = 0; line < Form::kElements / (2 * kStepElements); ++line) {
-      for (int64_t i = 0; i < kLineBytes; ++i) {
-        bytes[2 * line * kLineBytes + i] = quants[line * kLineBytes + i] & 0xf;
-        bytes[(2 * line + 1) * kLineBytes + i] = quants[line * kLineBytes + i] >> 4;
-      }
-    }
+    std::byte bytes[Form::kElements * kPanelOutputs];
+    unpack_nibbles<Form>(quants, bytes);
     unpack_steps(bytes, Form::kElements, Form::kZeroPoint, q);
   } else {
     unpack_steps(quants, Form::kElements, Form::kZeroPoint, q);
@@ -52,7 +47,6 @@ Vec16 to_float(const int32_t* sums) {
 }
 
 Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
-  const auto* u = reinterpret_cast<const uint8_t*>(panel);
   const auto* a = reinterpret_cast<const int16_t*>(row.values);
   Vec16 y = Vec16::zero();
   for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
@@ -60,13 +54,13 @@ Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const Acti
     int32_t sums[kPanelOutputs] = {};
     for (int64_t k = first; k < last; k += kStepElements) {
       int32_t q[kStepElements * kPanelOutputs];
-      unpack_steps(u + k * kPanelOutputs, kStepElements, 128, q);
+      unpack_steps(panel + k * kPanelOutputs, kStepElements, 128, q);
       add_dot_products(q, a + k, kStepElements, sums);
     }
     y = fma(to_float(sums), Vec16::broadcast(row.scales[first / kBlockElements]), y);
   }
-  return y *
-         Vec16::load(reinterpret_cast<const float*>(u + weights.padded_columns * kPanelOutputs));
+  return y * Vec16::load(
+                 reinterpret_cast<const float*>(panel + weights.padded_columns * kPanelOutputs));
 }
 
 template <class Form>
@@ -80,7 +74,7 @@ Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const Act
     for (int64_t k = first; k < last; k += Form::kElements) {
       int32_t q[Form::kElements * kPanelOutputs];
       int32_t sums[kPanelOutputs] = {};
-      unpack_group<Form>(reinterpret_cast<const uint8_t*>(panel), q);
+      unpack_group<Form>(panel, q);
       add_dot_products(q, a + k, Form::kElements, sums);
       const std::byte* scales = panel + Form::kQuantBytes;
       block = fma(load_scales<Vec16>(scales, weights.wide_scales), to_float(sums), block);

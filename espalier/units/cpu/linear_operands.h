@@ -50,6 +50,18 @@ int64_t group_bytes(const LinearLayout& layout) {
   return Form::kQuantBytes + scales_bytes<Form>(layout) * (Form::kOffsets ? 2 : 1);
 }
 
+// Nibbles of a group as bytes: of every line the step in the low halves, then that in the high ones.
+template <class Form>
+void unpack_nibbles(const std::byte* quants, std::byte* bytes) {
+  constexpr int64_t kLineBytes = kPanelOutputs * kStepElements;
+  for (int64_t at = 0; at < Form::kQuantBytes; at += kLineBytes, bytes += 2 * kLineBytes) {
+    std::byte line[kLineBytes];  // a copy, so that the loops may run side by side
+    std::memcpy(line, quants + at, sizeof(line));
+    for (int64_t i = 0; i < kLineBytes; ++i) bytes[i] = line[i] & std::byte{0xf};
+    for (int64_t i = 0; i < kLineBytes; ++i) bytes[kLineBytes + i] = line[i] >> 4;
+  }
+}
+
 // 16 scales or offsets.
 template <class V>
 V load_scales(const std::byte* p, bool wide) {

@@ -21,15 +21,19 @@ namespace {
 constexpr int64_t kTileSums = kTileRows * kPanelOutputs;
 constexpr int64_t kStripTiles = 8;
 
-// Tokens in tiles of equal height. The last tile begins early enough to be whole: tokens that two
-// tiles share are computed twice, to the same bits.
+// Tokens in tiles of one height. The last tile begins early enough to be whole: tokens that two
+// tiles share are computed twice, to the same bits. A single tile may be higher than its tokens.
 struct TokenTiles {
   int64_t tokens, count, height;
 
-  TokenTiles(int64_t token_count, int64_t max_height)
-      : tokens(token_count),
-        count((token_count + max_height - 1) / max_height),
-        height((token_count + count - 1) / count) {}
+  // As even as they can be, at most `max_height`.
+  static TokenTiles even(int64_t tokens, int64_t max_height) {
+    const int64_t count = (tokens + max_height - 1) / max_height;
+    return {tokens, count, (tokens + count - 1) / count};
+  }
+  static TokenTiles of_height(int64_t tokens, int64_t height) {
+    return {tokens, (tokens + height - 1) / height, height};
+  }
   int64_t first_token(int64_t tile) const {
     const int64_t first = tile * height;
     return first + height <= tokens || tile == 0 ? first : tokens - height;
@@ -78,6 +82,23 @@ struct Product {
     return weights.panels + index * weights.panel_bytes;
   }
 };
+
+// function(panels, first tile, number of tiles, prefetch) for each pair of panels and each strip of
+// tiles, in that order. A panel without a second is its own: computed twice, to the same bits.
+// `prefetches` is how often function steps the prefetch for one pair.
+template <class Function>
+void for_each_strip(const Product& product, int64_t first_panel, int64_t last_panel,
+                    int64_t prefetches, const Function& function) {
+  for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
+    const int64_t end = panel + 2 < last_panel ? panel + 2 : last_panel;
+    const int64_t panels[2] = {panel, end - 1};
+    PanelPrefetch prefetch(product.weights, end, last_panel, prefetches);
+    for (int64_t tile = 0; tile < product.tiles.count; tile += kStripTiles) {
+      const int64_t left = product.tiles.count - tile;
+      function(panels, tile, left < kStripTiles ? left : kStripTiles, prefetch);
+    }
+  }
+}
 
 // Sum of a token and a panel less `correction`, as fp32; `sums` is the row of the high plane.
 template <class V, int kPlanes>
@@ -183,38 +204,38 @@ class ChannelKernel {
   }
 
   void run(int64_t first_panel, int64_t last_panel) {
-    const int64_t blocks = (p_.weights.padded_columns + kBlockElements - 1) / kBlockElements;
     const int64_t tile_pairs = (p_.tiles.count + 1) / 2;
     const int64_t prefetches = tile_pairs * p_.weights.padded_columns / kTileElements;
     Tiles::configure(static_cast<int>(p_.tiles.height * kPlanes), kTileElements);
-    for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
-      const int64_t end = panel + 2 < last_panel ? panel + 2 : last_panel;
-      PanelPrefetch prefetch(p_.weights, end, last_panel, prefetches);
-      for (int64_t strip = 0; strip < p_.tiles.count; strip += kStripTiles) {
-        const int64_t strip_tiles =
-            p_.tiles.count - strip < kStripTiles ? p_.tiles.count - strip : kStripTiles;
-        for (int64_t block = 0; block < blocks; ++block) {
-          for (int64_t tile = 0; tile < strip_tiles; tile += 2) {
-            const int64_t count = tile + 1 < strip_tiles ? 2 : 1;
-            const int64_t first = strip + tile;
-            run_step({.first_token = {p_.tiles.first_token(first),
-                                      p_.tiles.first_token(first + count - 1)},
-                      .tile_count = count,
-                      .panels = {panel, end - 1},
-                      .block = block,
-                      .last_block = block == blocks - 1,
-                      .totals = totals_ + tile * kTileRows * 2 * kPanelOutputs},
-                     prefetch);
+    for_each_strip(
+        p_, first_panel, last_panel, prefetches,
+        [&](const int64_t* panels, int64_t strip, int64_t count, PanelPrefetch& prefetch) {
+          for (int64_t block = 0; block * kBlockElements < p_.weights.padded_columns; ++block) {
+            for (int64_t tile = 0; tile < count; tile += 2) {
+              run_step(step(panels, block, strip + tile, tile + 1 < count ? 2 : 1, totals(tile)),
+                       prefetch);
+            }
           }
-        }
-      }
-    }
+        });
     run_step({}, no_prefetch_);
     Tiles::release();
   }
 
  private:
   static constexpr int64_t kTileElements = 64;
+
+  float* totals(int64_t tile) { return totals_ + tile * kTileRows * 2 * kPanelOutputs; }
+
+  ChannelStep step(const int64_t* panels, int64_t block, int64_t tile, int64_t tile_count,
+                   float* totals) const {
+    return {
+        .first_token = {p_.tiles.first_token(tile), p_.tiles.first_token(tile + tile_count - 1)},
+        .tile_count = tile_count,
+        .panels = {panels[0], panels[1]},
+        .block = block,
+        .last_block = (block + 1) * kBlockElements >= p_.weights.padded_columns,
+        .totals = totals};
+  }
 
   void run_step(const ChannelStep& step, PanelPrefetch& prefetch) {
     last_.last_block ? run_step<true>(step, prefetch) : run_step<false>(step, prefetch);
@@ -298,33 +319,28 @@ class GroupKernel {
   void run(int64_t first_panel, int64_t last_panel) {
     const int64_t groups = p_.weights.padded_columns / Form::kElements;
     Tiles::configure(kTokens * kPlanes, Form::kElements);
-    for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
-      const int64_t end = panel + 2 < last_panel ? panel + 2 : last_panel;
-      const int64_t panels[2] = {panel, end - 1};
-      PanelPrefetch prefetch(p_.weights, end, last_panel, p_.tiles.count * groups);
-      for (int64_t strip = 0; strip < p_.tiles.count; strip += kStripTiles) {
-        const int64_t strip_end =
-            strip + kStripTiles < p_.tiles.count ? strip + kStripTiles : p_.tiles.count;
-        for (int64_t first = 0; first < groups; first += kBlockGroups) {
-          const int64_t last = first + kBlockGroups < groups ? first + kBlockGroups : groups;
-          select_block(panels, first, last);
-          for (int64_t tile = strip; tile < strip_end; ++tile) {
-            add_block(p_.tiles.first_token(tile), first, last, prefetch,
-                      totals_ + (tile - strip) * kTokens * 2 * kPanelOutputs);
+    for_each_strip(
+        p_, first_panel, last_panel, p_.tiles.count * groups,
+        [&](const int64_t* panels, int64_t strip, int64_t count, PanelPrefetch& prefetch) {
+          for (int64_t first = 0; first < groups; first += kBlockGroups) {
+            const int64_t last = first + kBlockGroups < groups ? first + kBlockGroups : groups;
+            select_block(panels, first, last);
+            for (int64_t tile = 0; tile < count; ++tile) {
+              add_block(p_.tiles.first_token(strip + tile), first, last, prefetch, totals(tile));
+            }
           }
-        }
-        for (int64_t tile = strip; tile < strip_end; ++tile) {
-          store_outputs(p_.tiles.first_token(tile), panels,
-                        totals_ + (tile - strip) * kTokens * 2 * kPanelOutputs);
-        }
-      }
-    }
+          for (int64_t tile = 0; tile < count; ++tile) {
+            store_outputs(p_.tiles.first_token(strip + tile), panels, totals(tile));
+          }
+        });
     Tiles::release();
   }
 
  private:
   static constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
   static constexpr int64_t kQuantBytes = Form::kElements * kPanelOutputs;  // as bytes
+
+  float* totals(int64_t tile) { return totals_ + tile * kTokens * 2 * kPanelOutputs; }
 
   // The quants and scales of groups [first, last) of two panels; nibbles are unpacked.
   void select_block(const int64_t* panels, int64_t first, int64_t last) {
@@ -338,14 +354,13 @@ class GroupKernel {
         quants_[panel] = unpacked_ + panel * kBlockGroups * kQuantBytes;
         quants_stride_ = kQuantBytes;
         for (int64_t group = 0; group < last - first; ++group) {
-          V::unpack_nibbles(records + group * record_bytes_, Form::kQuantBytes,
-                            unpacked_ + (panel * kBlockGroups + group) * kQuantBytes);
+          unpack_nibbles<Form>(records + group * record_bytes_,
+                               unpacked_ + (panel * kBlockGroups + group) * kQuantBytes);
         }
       }
     }
-    asm volatile(
-        "" ::
-            : "memory");  // tile loads of some units read memory behind the compiler's back
+    // Tile loads of some units read memory behind the compiler's back.
+    asm volatile("" ::: "memory");
   }
 
   void add_block(int64_t token, int64_t first, int64_t last, PanelPrefetch& prefetch,
@@ -447,12 +462,13 @@ template <class Tiles, class V, class Form, int kPlanes>
 void tile_product(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                   int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
   if constexpr (std::is_same_v<Form, ChannelForm>) {
-    const Product product = {weights, x, {row_count, kTileRows / kPlanes}, y, y_stride};
+    const Product product = {weights, x, TokenTiles::even(row_count, kTileRows / kPlanes), y,
+                             y_stride};
     ChannelKernel<Tiles, V, kPlanes>(product).run(first_panel, last_panel);
   } else {
     using Kernel = GroupKernel<Tiles, V, Form, kPlanes>;
-    Product product = {weights, x, {row_count, Kernel::kTokens}, y, y_stride};
-    product.tiles.height = Kernel::kTokens;
+    const Product product = {weights, x, TokenTiles::of_height(row_count, Kernel::kTokens), y,
+                             y_stride};
     Kernel(product).run(first_panel, last_panel);
   }
 }

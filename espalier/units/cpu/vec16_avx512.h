@@ -4,7 +4,6 @@
 
 #include <immintrin.h>
 
-#include <cstddef>
 #include <cstdint>
 
 namespace espalier::units::cpu {
@@ -42,15 +41,6 @@ struct Vec16Avx512 {
     const __m512i sum =
         _mm512_add_epi32(_mm512_slli_epi32(_mm512_loadu_si512(high), 8), _mm512_loadu_si512(low));
     return {_mm512_cvtepi32_ps(_mm512_sub_epi32(sum, _mm512_set1_epi32(less)))};
-  }
-  // Lines of 64 bytes to two lines each: the low nibbles, then the high ones.
-  static void unpack_nibbles(const std::byte* packed, int64_t byte_count, std::byte* bytes) {
-    const __m512i low = _mm512_set1_epi8(0xf);
-    for (int64_t at = 0; at < byte_count; at += 64, bytes += 128) {
-      const __m512i both = _mm512_loadu_si512(packed + at);
-      _mm512_storeu_si512(bytes, _mm512_and_si512(both, low));
-      _mm512_storeu_si512(bytes + 64, _mm512_and_si512(_mm512_srli_epi16(both, 4), low));
-    }
   }
   void store(float* p) const { _mm512_storeu_ps(p, value); }
   void store_partial(float* p, int64_t count) const {

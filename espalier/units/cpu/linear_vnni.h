@@ -136,6 +136,12 @@ template <class Shape>
                                     ESPALIER_INLINE { sums.sum[i] = _mm512_setzero_si512(); });
 }
 
+// Holds the sums in registers across the rounds of a loop: g++ 12 writes them to memory at the end of each.
+template <class Shape>
+[[gnu::always_inline]] inline void keep_in_registers(Sums<Shape>& sums) {
+  unrolled<Sums<Shape>::kCount>([&](auto i) ESPALIER_INLINE { asm("" : "+v"(sums.sum[i])); });
+}
+
 // The exact sum of one row and panel, less `correction`, as fp32.
 template <int kRow, int kPanel, class Shape>
 [[gnu::always_inline]] inline __m512 finish(const Sums<Shape>& sums, __m512i correction) {
@@ -165,6 +171,7 @@ void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
       tile.prefetch.step();
       add_steps<false, kChunkElements>(tile, k * kPanelOutputs, k, sums);
       k += kChunkElements;
+      keep_in_registers(sums);
     }
     unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
       const __m512i correction = _mm512_set1_epi32(tile.row[row].block_sums[block] * 128);

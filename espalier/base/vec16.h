@@ -24,6 +24,7 @@ inline constexpr float kRoundToInteger = 0x1.8p23f;
 template <int N>
 struct VecN {
   static constexpr int64_t kLanes = N;
+  static constexpr int kSumRegisters = 5;  // vectors that sums may fill, beside operands
   float lane[N];
 
   static VecN broadcast(float x) {

@@ -16,6 +16,7 @@
 #include "espalier/units/cpu/attention_layout.h"
 #include "espalier/units/cpu/kernels.h"
 #include "espalier/units/cpu/row_kernels.h"
+#include "espalier/units/cpu/unrolled.h"
 
 namespace espalier::units::cpu {
 
@@ -47,19 +48,49 @@ AttentionScratch divide_attention_scratch(const AttentionTile& tile) {
   return scratch;
 }
 
-// scores[m, p] = queries[:, m] . keys[p] for `blocks` blocks of 16 positions.
+// Vectors that are worked on at once for every query: as many as the registers hold sums for, so that a broadcast
+// serves several of them and enough sums are under way to hide the latency of fma.
+template <class V, int kQueries>
+inline constexpr int kVectorsAtOnce = V::kSumRegisters / kQueries >= 4   ? 4
+                                      : V::kSumRegisters / kQueries >= 2 ? 2
+                                                                         : 1;
+
+// scores[m, p] = queries[:, m] . keys[p] for kVectors blocks of 16 positions.
+template <class V, int kQueries, int kVectors>
+void score_some_blocks(const float* queries, const uint16_t* keys, int64_t head_dim, float* scores,
+                       int64_t score_stride) {
+  V sums[kQueries * kVectors];
+  unrolled<kQueries * kVectors>([&](auto i) ESPALIER_INLINE { sums[i] = V::zero(); });
+  for (int64_t d = 0; d < head_dim; ++d, queries += kQueries, keys += kLanes) {
+    V key[kVectors];
+    unrolled<kVectors>(
+        [&](auto i) ESPALIER_INLINE { key[i] = V::load_half(keys + i * head_dim * kLanes); });
+    unrolled<kQueries>([&](auto m) ESPALIER_INLINE {
+      const V query = V::broadcast(queries[m]);
+      unrolled<kVectors>([&](auto i) ESPALIER_INLINE {
+        V& sum = sums[m * kVectors + i];
+        sum = fma(query, key[i], sum);
+      });
+    });
+  }
+  unrolled<kQueries * kVectors>([&](auto i) ESPALIER_INLINE {
+    sums[i].store(scores + i / kVectors * score_stride + i % kVectors * kLanes);
+  });
+}
+
+// The same for `blocks` blocks.
 template <class V, int kQueries>
 void score_blocks(const float* queries, const uint16_t* keys, int64_t head_dim, int64_t blocks,
                   float* scores, int64_t score_stride) {
-  for (int64_t block = 0; block < blocks; ++block, keys += head_dim * kLanes, scores += kLanes) {
-    V sums[kQueries];
-    for (V& sum : sums) sum = V::zero();
-    for (int64_t d = 0; d < head_dim; ++d) {
-      const V key = V::load_half(keys + d * kLanes);
-      for (int m = 0; m < kQueries; ++m)
-        sums[m] = fma(V::broadcast(queries[d * kQueries + m]), key, sums[m]);
-    }
-    for (int m = 0; m < kQueries; ++m) sums[m].store(scores + m * score_stride);
+  constexpr int kVectors = kVectorsAtOnce<V, kQueries>;
+  int64_t block = 0;
+  for (; block + kVectors <= blocks; block += kVectors) {
+    score_some_blocks<V, kQueries, kVectors>(queries, keys + block * head_dim * kLanes, head_dim,
+                                             scores + block * kLanes, score_stride);
+  }
+  for (; block < blocks; ++block) {
+    score_some_blocks<V, kQueries, 1>(queries, keys + block * head_dim * kLanes, head_dim,
+                                      scores + block * kLanes, score_stride);
   }
 }
 
@@ -81,28 +112,48 @@ float exponentials(float* scores, int64_t count) {
   return reduce_add(total);
 }
 
-// outputs[m, d..d+16) = sum over positions of weight * value / total.
-template <class V, int kQueries>
+// sums[m, i] += weights[m][at] * value[16 i .. 16 i + 16), `value` being that of one position.
+template <class V, int kQueries, int kVectors>
+[[gnu::always_inline]] inline void add_position(const uint16_t* value, const float* const* weights,
+                                                int64_t at, V* sums) {
+  V vectors[kVectors];
+  unrolled<kVectors>([&](auto i)
+                         ESPALIER_INLINE { vectors[i] = V::load_half(value + i * kLanes); });
+  unrolled<kQueries>([&](auto m) ESPALIER_INLINE {
+    const V weight = V::broadcast(weights[m][at]);
+    unrolled<kVectors>([&](auto i) ESPALIER_INLINE {
+      V& sum = sums[m * kVectors + i];
+      sum = fma(weight, vectors[i], sum);
+    });
+  });
+}
+
+// outputs[m, d .. d + 16 kVectors) = sum over positions of weight * value / total.
+template <class V, int kQueries, int kVectors>
 void weigh_values(const AttentionTile& tile, const AttentionScratch& scratch, const float* totals,
                   int64_t d) {
   const int64_t stride = value_stride(tile.head_dim);
-  V sums[kQueries];
-  for (V& sum : sums) sum = V::zero();
-  for (int64_t p = 0; p < tile.committed; ++p) {
-    const V value = V::load_half(tile.values + p * stride + d);
-    for (int m = 0; m < kQueries; ++m) {
-      sums[m] = fma(V::broadcast(scratch.scores[m * scratch.score_stride + p]), value, sums[m]);
-    }
-  }
-  for (int m = 0; m < kQueries; ++m) {
-    const AttentionQuery& query = tile.queries[static_cast<size_t>(m)];
-    const float* weights = scratch.scores + m * scratch.score_stride + tile.committed;
+  V sums[kQueries * kVectors];
+  const float* weights[kQueries];
+  unrolled<kQueries>([&](auto m) ESPALIER_INLINE {
+    weights[m] = scratch.scores + m * scratch.score_stride;
+    unrolled<kVectors>([&](auto i) ESPALIER_INLINE { sums[m * kVectors + i] = V::zero(); });
+  });
+  const uint16_t* value = tile.values + d;
+  for (int64_t p = 0; p < tile.committed; ++p, value += stride)
+    add_position<V, kQueries, kVectors>(value, weights, p, sums);
+  unrolled<kQueries>([&](auto m) ESPALIER_INLINE {
+    const AttentionQuery& query = tile.queries[m];
+    const float* path_weights = weights[m] + tile.committed;
     for (int64_t i = 0; i < query.path_length; ++i) {
-      const V value = V::load_half(tile.window_values + query.path[i] * stride + d);
-      sums[m] = fma(V::broadcast(weights[i]), value, sums[m]);
+      add_position<V, 1, kVectors>(tile.window_values + query.path[i] * stride + d, &path_weights,
+                                   i, sums + m * kVectors);
     }
-    store_first(sums[m] / V::broadcast(totals[m]), tile.head_dim - d, query.output + d);
-  }
+    unrolled<kVectors>([&](auto i) ESPALIER_INLINE {
+      store_first(sums[m * kVectors + i] / V::broadcast(totals[m]), tile.head_dim - d - i * kLanes,
+                  query.output + d + i * kLanes);
+    });
+  });
 }
 
 template <class V, int kQueries>
@@ -129,8 +180,11 @@ void attention_of_queries(const AttentionTile& tile) {
     }
     totals[m] = exponentials<V>(scores, tile.committed + query.path_length);
   }
-  for (int64_t d = 0; d < tile.head_dim; d += kLanes)
-    weigh_values<V, kQueries>(tile, scratch, totals, d);
+  constexpr int kVectors = kVectorsAtOnce<V, kQueries>;
+  int64_t d = 0;
+  for (; d + (kVectors - 1) * kLanes < tile.head_dim; d += kVectors * kLanes)
+    weigh_values<V, kQueries, kVectors>(tile, scratch, totals, d);
+  for (; d < tile.head_dim; d += kLanes) weigh_values<V, kQueries, 1>(tile, scratch, totals, d);
 }
 
 template <class V>

@@ -9,6 +9,7 @@ namespace espalier::units::cpu {
 
 struct Vec16Avx2 {
   static constexpr int64_t kLanes = 16;
+  static constexpr int kSumRegisters = 5;  // vectors that sums may fill, beside operands
   __m256 low, high;
 
   static Vec16Avx2 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

@@ -10,6 +10,7 @@ namespace espalier::units::cpu {
 
 struct Vec16Avx512 {
   static constexpr int64_t kLanes = 16;
+  static constexpr int kSumRegisters = 24;  // vectors that sums may fill, beside operands
   __m512 value;
 
   static Vec16Avx512 broadcast(float x) { return {_mm512_set1_ps(x)}; }

@@ -47,8 +47,10 @@ struct Buffer {
 struct Call {
   const KernelSet& kernels;
   float* arena;
-  std::span<Activations> activations;  // quantised operands, by slot
-  std::span<float> thread_scratch;     // [threads, thread_scratch_floats]
+  std::span<Activations>
+      activations;     // quantised operands: [slots], or [slots, threads] where each has its own
+  int operand_copies;  // 1, or the number of threads
+  std::span<float> thread_scratch;  // [threads, thread_scratch_floats]
   int64_t thread_scratch_floats;
   const WindowPaths& paths;
   const CallInputs& inputs;
@@ -62,6 +64,10 @@ struct Call {
   }
   float* row(const Buffer& buffer, int64_t index) const {
     return arena + buffer.offset + index * buffer.stride;
+  }
+  Activations& operand(size_t slot, int thread) const {
+    return activations[slot * static_cast<size_t>(operand_copies) +
+                       static_cast<size_t>(thread % operand_copies)];
   }
   float* scratch(int thread) const {
     return thread_scratch.data() + thread * thread_scratch_floats;

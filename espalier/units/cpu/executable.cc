@@ -127,12 +127,13 @@ Status CpuExecutable::make_plans(const ProgramSet& programs) {
         });
     const auto index = static_cast<size_t>(known - programs.functions.begin());
     if (index < functions_.size()) {
-      functions_.push_back({functions_[index].plan, function.kv_rows});
+      functions_.push_back(functions_[index]);
+      functions_.back().kv_rows = function.kv_rows;
       continue;
     }
-    ASSIGN_OR_RETURN(Plan plan, make_plan(function, *weights_, layout_->buckets.back(),
-                                          settings_.planes, slots_));
-    functions_.push_back({std::make_shared<const Plan>(std::move(plan)), function.kv_rows});
+    ASSIGN_OR_RETURN(auto many_rows, plan_of(function, PlanKind::kManyRows));
+    ASSIGN_OR_RETURN(auto few_rows, plan_of(function, PlanKind::kFewRows));
+    functions_.push_back({std::move(many_rows), std::move(few_rows), function.kv_rows});
   }
   std::set<OpKind> kinds;
   for (const Op& op : programs.functions.front().ops) {
@@ -141,11 +142,19 @@ Status CpuExecutable::make_plans(const ProgramSet& programs) {
   return Ok{};
 }
 
+Result<std::shared_ptr<const Plan>> CpuExecutable::plan_of(const Program& function, PlanKind kind) {
+  ASSIGN_OR_RETURN(Plan plan, make_plan(function, *weights_, layout_->buckets.back(),
+                                        settings_.planes, kind, slots_));
+  return std::make_shared<const Plan>(std::move(plan));
+}
+
 Status CpuExecutable::allocate_scratch() {
   int64_t arena_floats = 0;
   for (const Function& function : functions_) {
-    arena_floats = std::max(arena_floats, function.plan->arena_floats);
-    thread_scratch_floats_ = std::max(thread_scratch_floats_, function.plan->thread_scratch_floats);
+    for (const Plan* plan : {function.many_rows.get(), function.few_rows.get()}) {
+      arena_floats = std::max(arena_floats, plan->arena_floats);
+      thread_scratch_floats_ = std::max(thread_scratch_floats_, plan->thread_scratch_floats);
+    }
   }
   arena_.resize(static_cast<size_t>(arena_floats));
   thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_->thread_count()));
@@ -155,6 +164,10 @@ Status CpuExecutable::allocate_scratch() {
     ASSIGN_OR_RETURN(Activations activations,
                      Activations::create(layout_->window_rows, columns, planes));
     activations_.push_back(std::move(activations));
+    for (int thread = 0; thread < pool_->thread_count(); ++thread) {
+      ASSIGN_OR_RETURN(Activations own, Activations::create(kFewRows, columns, planes));
+      thread_activations_.push_back(std::move(own));
+    }
   }
   return Ok{};
 }
@@ -185,7 +198,7 @@ Status CpuExecutable::truncate_state(State& state, int64_t length) {
 
 void CpuExecutable::check_call(const Function& function, const CallInputs& inputs,
                                const CpuState& state, const CallOutputs& outputs) const {
-  const Plan& plan = *function.plan;
+  const Plan& plan = *function.many_rows;
   const auto rows = static_cast<size_t>(inputs.row_count), selected = inputs.selected.size();
   CHECK_GE(inputs.row_count, 1);
   CHECK_LE(inputs.row_count, plan.rows);
@@ -212,25 +225,23 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
   paths_.assign(inputs.parents);
   cpu_state.stage_rows(inputs.parents);
 
+  const int threads = pool_->thread_count();
+  const bool few_rows = inputs.row_count <= kFewRows && inputs.selected.size() <= size_t{kFewRows};
+  const Plan& plan = few_rows ? *function.few_rows : *function.many_rows;
   const Call call{.kernels = *settings_.kernels,
                   .arena = arena_.data(),
-                  .activations = activations_,
+                  .activations = few_rows ? thread_activations_ : activations_,
+                  .operand_copies = few_rows ? threads : 1,
                   .thread_scratch = thread_scratch_,
                   .thread_scratch_floats = thread_scratch_floats_,
                   .paths = paths_,
                   .inputs = inputs,
                   .outputs = outputs,
                   .state = cpu_state};
-  const int64_t threads = pool_->thread_count();
   pool_->run([&](int thread) {
-    for (const Step& step : function.plan->steps) {
+    for (const Step& step : plan.steps) {
       if (step.barrier_before) pool_->barrier();
-      const int64_t items = step.split.item_count(call);
-      // Rounded up, so that the caller's thread, which is certainly awake, gets the single row of a
-      // decode.
-      const Share share{.first = (items * thread + threads - 1) / threads,
-                        .last = (items * (thread + 1) + threads - 1) / threads,
-                        .thread = thread};
+      const Share share = share_of(step.split, call, thread, threads);
       if (share.first < share.last) step.run(call, share);
     }
   });
@@ -265,7 +276,9 @@ Capabilities CpuExecutable::capabilities() const {
 MemoryUse CpuExecutable::memory_use() const {
   auto scratch_bytes =
       static_cast<int64_t>((arena_.size() + thread_scratch_.size()) * sizeof(float));
-  for (const Activations& activations : activations_) scratch_bytes += activations.byte_count();
+  for (const auto* operands : {&activations_, &thread_activations_}) {
+    for (const Activations& activations : *operands) scratch_bytes += activations.byte_count();
+  }
   return {.weight_bytes = weights_->byte_count(), .scratch_bytes = scratch_bytes};
 }
 

@@ -53,14 +53,15 @@ class CpuExecutable final : public Executable {
   std::vector<std::string> placement_report() const override;
 
  private:
-  // A function: its plan (shared by functions that differ in the bucket alone) and its bucket.
+  // A function: its plans (shared by functions that differ in the bucket alone) and its bucket.
   struct Function {
-    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Plan> many_rows, few_rows;
     int64_t kv_rows = 0;
   };
 
   CpuExecutable(const Settings& settings, StateLayout layout, std::unique_ptr<ThreadPool> pool);
   Status make_plans(const program::ProgramSet& programs);
+  Result<std::shared_ptr<const Plan>> plan_of(const program::Program& function, PlanKind kind);
   Status allocate_scratch();
   void check_call(const Function& function, const CallInputs& inputs, const CpuState& state,
                   const CallOutputs& outputs) const;
@@ -78,7 +79,8 @@ class CpuExecutable final : public Executable {
   // Scratch of a call.
   WindowPaths paths_;
   std::vector<float> arena_;
-  std::vector<Activations> activations_;  // by slot
+  std::vector<Activations> activations_;         // [slots]
+  std::vector<Activations> thread_activations_;  // [slots, threads], kFewRows rows each
   std::vector<float> thread_scratch_;
   int64_t thread_scratch_floats_ = 0;
 };

@@ -38,16 +38,33 @@ struct ChannelRange {
   int64_t first, count;
 };
 
+bool is_product(const Op& op) {
+  return op.kind == OpKind::kLinear || op.kind == OpKind::kHeadArgmax ||
+         op.kind == OpKind::kHeadLogits;
+}
+bool is_norm(const Op& op) { return op.kind == OpKind::kRmsNorm || op.kind == OpKind::kLayerNorm; }
+
 class Lowering {
  public:
   Lowering(const Program& program, const WeightStore& weights, int64_t kv_rows, int planes,
-           ActivationSlots& slots)
-      : program_(program), weights_(weights), kv_rows_(kv_rows), planes_(planes), slots_(slots) {}
+           PlanKind kind, ActivationSlots& slots)
+      : program_(program),
+        weights_(weights),
+        kv_rows_(kv_rows),
+        planes_(planes),
+        few_rows_(kind == PlanKind::kFewRows),
+        slots_(slots) {}
 
   Result<Plan> run();
 
  private:
   using Run = std::function<void(const Call&, const Share&)>;
+  using RowRun = std::function<void(const Call&, int64_t row, float* y)>;
+  // A value that products alone read: made, row by row, where it is quantised.
+  struct Deferred {
+    ValueId input;
+    RowRun run;
+  };
 
   // Buffers and what steps do with them.
   void find_last_uses();
@@ -75,6 +92,9 @@ class Lowering {
   void embeddings(ValueId value);
   void linear(const Op& op);
   size_t quantized(ValueId value, const PackedLinear& matrix);
+  std::vector<Access> reads_operand(size_t slot) const;
+  bool only_multiplied(ValueId value) const;
+  void norm(const Op& op, RowRun run);
   void rms_norm(const Op& op);
   void layer_norm(const Op& op);
   Buffer rope_table(const Op& op);
@@ -96,6 +116,7 @@ class Lowering {
   const WeightStore& weights_;
   const int64_t kv_rows_;
   const int planes_;
+  const bool few_rows_;
   ActivationSlots& slots_;
   Plan plan_;
   ArenaPlanner arena_;
@@ -103,6 +124,7 @@ class Lowering {
   std::vector<Buffer> buffers_;     // by ValueId
   std::vector<int64_t> last_uses_;  // by ValueId: index of the last op that reads it
   std::map<size_t, ValueId> held_;  // what an activation slot holds at this point
+  std::map<ValueId, Deferred> deferred_;
   std::map<std::pair<std::vector<double>, double>, Buffer> rope_tables_;
 };
 
@@ -114,6 +136,17 @@ void Lowering::find_last_uses() {
     for (const ValueId input : program_.ops[i].inputs)
       last_uses_[static_cast<size_t>(input)] = static_cast<int64_t>(i);
   }
+  for (const Op& op : program_.ops) {  // what is deferred reads its input later
+    if (!is_norm(op) || !only_multiplied(op.outputs[0])) continue;
+    int64_t& last_use = last_uses_[static_cast<size_t>(op.inputs[0])];
+    last_use = std::max(last_use, last_uses_[static_cast<size_t>(op.outputs[0])]);
+  }
+}
+
+bool Lowering::only_multiplied(ValueId value) const {
+  return std::ranges::all_of(program_.ops, [value](const Op& op) {
+    return is_product(op) || std::ranges::find(op.inputs, value) == op.inputs.end();
+  });
 }
 
 int64_t Lowering::capacity(RowSet rows) const {
@@ -172,17 +205,40 @@ void Lowering::embeddings(ValueId value) {
 // The slot that holds `value` quantised for `matrix`; linears in a row that read the same value
 // share it.
 size_t Lowering::quantized(ValueId value, const PackedLinear& matrix) {
-  const Buffer x = buffer(value);
   const size_t slot = slots_.slot(matrix.columns(), matrix.activation_planes(planes_));
   const auto held = held_.find(slot);
   if (held != held_.end() && held->second == value) return slot;
   held_[slot] = value;
-  emit({By::kRows, x.rows, 0}, {reads_own(x), resource(Resource::kActivations, slot, true, true)},
-       [=](const Call& call, const Share& share) {
-         call.kernels.quantize_rows(call.row(x, 0), x.stride, share.first, share.last - share.first,
-                                    call.activations[slot]);
-       });
+  const auto deferred = deferred_.find(value);
+  const RowRun make_row = deferred == deferred_.end() ? RowRun() : deferred->second.run;
+  const Buffer x = buffer(make_row ? deferred->second.input : value);
+  if (make_row) want_scratch(matrix.columns());
+  const Run run = [=](const Call& call, const Share& share) {
+    Activations& operand = call.operand(slot, share.thread);
+    if (!make_row) {
+      call.kernels.quantize_rows(call.row(x, 0), x.stride, share.first, share.last - share.first,
+                                 operand);
+      return;
+    }
+    float* y = call.scratch(share.thread);
+    for (int64_t row = share.first; row < share.last; ++row) {
+      make_row(call, row, y);
+      call.kernels.quantize_rows(y, 0, row, 1, operand);
+    }
+  };
+  if (few_rows_) {
+    emit({By::kEveryThread, x.rows, 0}, {reads_all(x)}, run);
+  } else {
+    emit({By::kRows, x.rows, 0}, {reads_own(x), resource(Resource::kActivations, slot, true, true)},
+         run);
+  }
   return slot;
+}
+
+// With few rows the operand is the thread's own.
+std::vector<Access> Lowering::reads_operand(size_t slot) const {
+  if (few_rows_) return {};
+  return {resource(Resource::kActivations, slot, false, false)};
 }
 
 void Lowering::linear(const Op& op) {
@@ -190,12 +246,13 @@ void Lowering::linear(const Op& op) {
   const size_t slot = quantized(op.inputs[0], matrix);
   const float* bias = optional_vector(op, 1);
   const Buffer y = define(op.outputs[0], buffer(op.inputs[0]).rows);
-  emit({By::kPanels, y.rows, matrix.panel_count()},
-       {resource(Resource::kActivations, slot, false, false), writes_own(y)},
+  std::vector<Access> accesses = reads_operand(slot);
+  accesses.push_back(writes_own(y));
+  emit({By::kPanels, y.rows, matrix.panel_count()}, accesses,
        [=, &matrix](const Call& call, const Share& share) {
          const int64_t rows = call.row_count(y.rows);
-         call.kernels.linear(matrix, call.activations[slot], rows, share.first, share.last,
-                             call.row(y, 0), y.stride);
+         call.kernels.linear(matrix, call.operand(slot, share.thread), rows, share.first,
+                             share.last, call.row(y, 0), y.stride);
          if (bias == nullptr) return;
          const ChannelRange range(share, y.channels);
          for (int64_t row = 0; row < rows; ++row) {
@@ -205,19 +262,28 @@ void Lowering::linear(const Op& op) {
        });
 }
 
+void Lowering::norm(const Op& op, RowRun run) {
+  const Buffer x = buffer(op.inputs[0]);
+  if (only_multiplied(op.outputs[0])) {
+    buffers_[static_cast<size_t>(op.outputs[0])] = {.channels = x.channels, .rows = x.rows};
+    deferred_[op.outputs[0]] = {.input = op.inputs[0], .run = std::move(run)};
+    return;
+  }
+  const Buffer y = define(op.outputs[0], x.rows);
+  emit({By::kRows, x.rows, 0}, {reads_own(x), writes_own(y)},
+       [=, run = std::move(run)](const Call& call, const Share& share) {
+         for (int64_t row = share.first; row < share.last; ++row) run(call, row, call.row(y, row));
+       });
+}
+
 void Lowering::rms_norm(const Op& op) {
   const Buffer x = buffer(op.inputs[0]);
   const int64_t group = weight(op, 0).rows * weight(op, 0).columns;
   const float* scale = weights_.vector(weight(op, 0));
   const auto epsilon = static_cast<float>(op.number("epsilon"));
-  const Buffer y = define(op.outputs[0], x.rows);
-  emit({By::kRows, x.rows, 0}, {reads_own(x), writes_own(y)},
-       [=](const Call& call, const Share& share) {
-         for (int64_t row = share.first; row < share.last; ++row) {
-           call.kernels.rms_norm(call.row(x, row), scale, x.channels, group, epsilon,
-                                 call.row(y, row));
-         }
-       });
+  norm(op, [=](const Call& call, int64_t row, float* y) {
+    call.kernels.rms_norm(call.row(x, row), scale, x.channels, group, epsilon, y);
+  });
 }
 
 void Lowering::layer_norm(const Op& op) {
@@ -225,14 +291,9 @@ void Lowering::layer_norm(const Op& op) {
   const float* scale = weights_.vector(weight(op, 0));
   const float* bias = weights_.vector(weight(op, 1));
   const auto epsilon = static_cast<float>(op.number("epsilon"));
-  const Buffer y = define(op.outputs[0], x.rows);
-  emit({By::kRows, x.rows, 0}, {reads_own(x), writes_own(y)},
-       [=](const Call& call, const Share& share) {
-         for (int64_t row = share.first; row < share.last; ++row) {
-           call.kernels.layer_norm(call.row(x, row), scale, bias, x.channels, epsilon,
-                                   call.row(y, row));
-         }
-       });
+  norm(op, [=](const Call& call, int64_t row, float* y) {
+    call.kernels.layer_norm(call.row(x, row), scale, bias, x.channels, epsilon, y);
+  });
 }
 
 // Cosines, then sines, of every row's position: computed once a call, whichever ops and layers use
@@ -466,7 +527,7 @@ void Lowering::head_argmax(const Op& op) {
       const int64_t stride = (last_panel - panel) * kPanelOutputs;
       float* tile = call.scratch(thread);
       // The kernel writes output n at y + n: the tile begins at its first panel.
-      call.kernels.linear(matrix, call.activations[slot], rows, panel, last_panel,
+      call.kernels.linear(matrix, call.operand(slot, thread), rows, panel, last_panel,
                           tile - panel * kPanelOutputs, stride);
       const int64_t first = std::max(begin, panel * kPanelOutputs),
                     last = std::min(end, last_panel * kPanelOutputs);
@@ -479,7 +540,7 @@ void Lowering::head_argmax(const Op& op) {
       }
     }
   };
-  emit({By::kSubranges, row_set, subranges}, {resource(Resource::kActivations, slot, false, false)},
+  emit({By::kSubranges, row_set, subranges}, reads_operand(slot),
        [=](const Call& call, const Share& share) {
          for (int64_t index = share.first; index < share.last; ++index)
            search(call, index, share.thread);
@@ -491,11 +552,10 @@ void Lowering::head_logits(const Op& op) {
   const size_t slot = quantized(op.inputs[0], matrix);
   const RowSet row_set = buffer(op.inputs[0]).rows;
   plan_.vocab = matrix.rows();
-  emit({By::kPanels, row_set, matrix.panel_count()},
-       {resource(Resource::kActivations, slot, false, false)},
+  emit({By::kPanels, row_set, matrix.panel_count()}, reads_operand(slot),
        [=, &matrix](const Call& call, const Share& share) {
-         call.kernels.linear(matrix, call.activations[slot], call.row_count(row_set), share.first,
-                             share.last, call.outputs.logits.data(), matrix.rows());
+         call.kernels.linear(matrix, call.operand(slot, share.thread), call.row_count(row_set),
+                             share.first, share.last, call.outputs.logits.data(), matrix.rows());
        });
 }
 
@@ -602,8 +662,8 @@ Result<Plan> Lowering::run() {
 }  // namespace
 
 Result<Plan> make_plan(const Program& program, const WeightStore& weights, int64_t kv_rows,
-                       int planes, ActivationSlots& slots) {
-  return Lowering(program, weights, kv_rows, planes, slots).run();
+                       int planes, PlanKind kind, ActivationSlots& slots) {
+  return Lowering(program, weights, kv_rows, planes, kind, slots).run();
 }
 
 }  // namespace espalier::units::cpu

@@ -11,6 +11,7 @@ int64_t Split::item_count(const Call& call) const {
   const int64_t row_count = call.row_count(rows);
   switch (by) {
     case By::kRows:
+    case By::kEveryThread:
       return row_count;
     case By::kQueries:
       return row_count * count;
@@ -19,6 +20,15 @@ int64_t Split::item_count(const Call& call) const {
       return row_count == 0 ? 0 : count;
   }
   return 0;
+}
+
+// Rounded up, so that the caller's thread, which is certainly awake, gets the single row of a decode.
+Share share_of(const Split& split, const Call& call, int thread, int thread_count) {
+  const int64_t items = split.item_count(call);
+  if (split.by == Split::By::kEveryThread) return {.first = 0, .last = items, .thread = thread};
+  return {.first = (items * thread + thread_count - 1) / thread_count,
+          .last = (items * (thread + 1) + thread_count - 1) / thread_count,
+          .thread = thread};
 }
 
 namespace {

@@ -20,9 +20,10 @@
 
 namespace espalier::units::cpu {
 
-// How a step is divided. Two steps with equal splits give each thread the same items.
+// How a step is divided. Two steps with equal splits give each thread the same items; kEveryThread gives each of
+// them all rows, for results that each thread keeps to itself.
 struct Split {
-  enum class By : uint8_t { kRows, kPanels, kQueries, kSubranges };
+  enum class By : uint8_t { kRows, kPanels, kQueries, kSubranges, kEveryThread };
   By by = By::kRows;
   RowSet rows = RowSet::kWindow;  // a step without rows is skipped
   int64_t count = 0;              // panels, heads (of every row) or subranges; unused for rows
@@ -38,6 +39,8 @@ struct Share {
   int64_t last = 0;
   int thread = 0;
 };
+
+Share share_of(const Split& split, const Call& call, int thread, int thread_count);
 
 // What a step touches, for the placing of barriers. `own_share`: only the thread's own items of it.
 struct Access {
@@ -85,6 +88,11 @@ class ActivationSlots {
   std::map<std::pair<int64_t, int>, size_t> slots_;  // (columns, planes)
 };
 
+// A function is lowered twice. For many rows, the operands of products are normed and quantised by rows, shared, and
+// waited for; for few rows every thread does that for itself, because waiting would take longer.
+enum class PlanKind : uint8_t { kManyRows, kFewRows };
+inline constexpr int64_t kFewRows = 4;
+
 struct Plan {
   int64_t rows = 0;
   int64_t selected = 0;
@@ -100,6 +108,6 @@ struct Plan {
 // `states` has the shapes of the program's states, by StateId; `kv_rows` is the longest bucket that
 // the plan will be run with; `planes` is CompileOptions::activation_planes.
 Result<Plan> make_plan(const program::Program& program, const WeightStore& weights, int64_t kv_rows,
-                       int planes, ActivationSlots& slots);
+                       int planes, PlanKind kind, ActivationSlots& slots);
 
 }  // namespace espalier::units::cpu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <ctime>
 
 namespace espalier {
 
@@ -11,6 +12,15 @@ inline double now_ms() {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
+
+// Of the calling thread alone: what other processes take is not in it, and neither are other threads.
+inline double thread_cpu_ms() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+using MillisecondClock = double (*)();
 
 // Runs from its construction.
 class Stopwatch {

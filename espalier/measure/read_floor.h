@@ -18,7 +18,7 @@ class ReadFloor {
   // A buffer far larger than the caches is read, `bytes` of it, by `thread_count` threads. Fails
   // where there is no memory for it, or a thread cannot be started.
   static Result<std::unique_ptr<ReadFloor>> create(int thread_count, int64_t bytes);
-  // One pass over the buffer: bytes per second.
+  // A pass of each loop of read_loops.h over the buffer: bytes per second of the fastest.
   double measure();
 
  private:
@@ -26,7 +26,6 @@ class ReadFloor {
 
   std::unique_ptr<ThreadPool> threads_;
   std::vector<uint64_t> buffer_;
-  std::vector<uint64_t> sums_;  // of each thread, so that no read can be left out
 };
 
 }  // namespace espalier::measure

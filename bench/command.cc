@@ -66,42 +66,63 @@ int complain(const Error& error, int exit_code) {
 
 }  // namespace
 
-Status set_integer(int64_t& out, int64_t lowest, int64_t highest, const std::string& value) {
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+FlagSetter text(std::string& out) {
+  return [&out](const std::string& value) -> Status {
+    out = value;
+    return Ok{};
+  };
+}
+
+FlagSetter integer(int64_t& out, int64_t lowest, int64_t highest) {
+  return [=, &out](const std::string& value) -> Status {
+    ASSIGN_OR_RETURN(out, parse_integer(value, lowest, highest));
+    return Ok{};
+  };
+}
+
+FlagSetter integers(std::vector<int64_t>& out, int64_t lowest, int64_t highest) {
+  return [=, &out](const std::string& value) -> Status {
+    out.clear();
+    for (const std::string& part : split_list(value)) {
+      ASSIGN_OR_RETURN(const int64_t number, parse_integer(part, lowest, highest));
+      out.push_back(number);
+    }
+    return Ok{};
+  };
+}
+
+FlagSetter one_of(std::string& out, std::vector<std::string_view> names) {
+  return [names = std::move(names), &out](const std::string& value) -> Status {
+    if (std::ranges::find(names, value) == names.end()) {
+      return bad_value(fmt::format("{}", fmt::join(names, " or ")), value);
+    }
+    out = value;
+    return Ok{};
+  };
+}
+
+Result<int64_t> parse_integer(const std::string& value, int64_t lowest, int64_t highest) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   const bool whole = error == std::errc() && end == value.data() + value.size();
-  if (whole && out >= lowest && out <= highest) return Ok{};
+  if (whole && number >= lowest && number <= highest) return number;
   return bad_value(fmt::format("a whole number from {} to {}", lowest, highest), value);
 }
 
-Status set_integers(std::vector<int64_t>& out, int64_t lowest, int64_t highest,
-                    const std::string& value) {
-  out.clear();
+std::vector<std::string> split_list(const std::string& value) {
+  std::vector<std::string> parts;
   for (size_t at = 0; at <= value.size();) {
     const size_t end = std::min(value.find(',', at), value.size());
-    int64_t number = 0;
-    RETURN_IF_ERROR(set_integer(number, lowest, highest, value.substr(at, end - at)));
-    out.push_back(number);
+    parts.push_back(value.substr(at, end - at));
     at = end + 1;
   }
-  return Ok{};
-}
-
-Status set_one_of(std::string& out, std::span<const std::string_view> names,
-                  const std::string& value) {
-  if (std::ranges::find(names, value) == names.end()) {
-    return bad_value(fmt::format("{}", fmt::join(names, " or ")), value);
-  }
-  out = value;
-  return Ok{};
+  return parts;
 }
 
 int run_command(std::span<char* const> words, std::string_view summary, std::vector<Flag> flags,
                 const std::function<Result<OrderedJson>()>& measure) {
   std::string json_path;
-  flags.push_back({"--json", "FILE", "also write all rows as a JSON list", [&](const auto& value) {
-                     json_path = value;
-                     return Status(Ok{});
-                   }});
+  flags.push_back({"--json", "FILE", "also write all rows as a JSON list", text(json_path)});
   for (size_t i = 1; i < words.size(); i += 2) {
     const std::string name = words[i];
     if (name == "--help" || name == "-h") {

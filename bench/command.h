@@ -15,20 +15,24 @@
 
 namespace espalier::bench {
 
+// Keeps the value of a flag, or says what it should have been.
+using FlagSetter = std::function<Status(const std::string& value)>;
+
 struct Flag {
   std::string_view name;   // "--rows"
   std::string_view value;  // placeholder of its value in the help
-  std::string_view help;
-  // Keeps the value, or says what it should have been.
-  std::function<Status(const std::string& value)> set;
+  std::string help;
+  FlagSetter set;
 };
 
-// For the `set` of a flag.
-Status set_integer(int64_t& out, int64_t lowest, int64_t highest, const std::string& value);
-Status set_integers(std::vector<int64_t>& out, int64_t lowest, int64_t highest,
-                    const std::string& value);  // "1,4,64"
-Status set_one_of(std::string& out, std::span<const std::string_view> names,
-                  const std::string& value);
+// `out` must outlive the command.
+FlagSetter text(std::string& out);
+FlagSetter integer(int64_t& out, int64_t lowest, int64_t highest);
+FlagSetter integers(std::vector<int64_t>& out, int64_t lowest, int64_t highest);  // "1,4,64"
+FlagSetter one_of(std::string& out, std::vector<std::string_view> names);
+
+Result<int64_t> parse_integer(const std::string& value, int64_t lowest, int64_t highest);
+std::vector<std::string> split_list(const std::string& value);  // at commas
 
 // Rows are a JSON list. `measure` runs when all flags are understood.
 int run_command(std::span<char* const> words, std::string_view summary, std::vector<Flag> flags,

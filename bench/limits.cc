@@ -233,23 +233,14 @@ int run(std::span<char* const> words) {
   Options options;
   std::vector<std::string_view> forms;
   for (const Form& form : kForms) forms.push_back(form.name);
-  const auto integer = [](int64_t& out, int64_t lowest, int64_t highest) {
-    return [=, &out](const std::string& value) { return set_integer(out, lowest, highest, value); };
-  };
-  const auto integers = [](std::vector<int64_t>& out, int64_t highest) {
-    return [=, &out](const std::string& value) { return set_integers(out, 1, highest, value); };
-  };
-  const auto one_of = [](std::string& out, std::vector<std::string_view> names) {
-    return [=, &out](const std::string& value) { return set_one_of(out, names, value); };
-  };
   return run_command(
       words, "limits: the linear kernels against the floor of this machine",
       {{"--kernels", "NAME", "one kernel set (all but the portable one)",
         one_of(options.kernels, supported_sets())},
        {"--encoding", "NAME", "one encoding", one_of(options.encoding, forms)},
        {"--planes", "LIST", "of activations: 2 are 16 bits, 1 is 8 (2,1)",
-        integers(options.planes, 2)},
-       {"--rows", "LIST", "rows of a pass (1,2,...,128)", integers(options.rows, kMaxRows)},
+        integers(options.planes, 1, 2)},
+       {"--rows", "LIST", "rows of a pass (1,2,...,128)", integers(options.rows, 1, kMaxRows)},
        {"--rounds", "N", "measure each cell N times (7)", integer(options.rounds, 1, 1000)},
        {"--megabytes", "N", "of packed weights; caches must not hold them (512)",
         integer(options.megabytes, 1, 1 << 20)},

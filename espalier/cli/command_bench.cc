@@ -14,6 +14,7 @@
 #include "espalier/engine/executable_target.h"
 #include "espalier/engine/session.h"
 #include "espalier/measure/read_floor.h"
+#include "espalier/measure/some_tokens.h"
 #include "espalier/measure/statistics.h"
 
 namespace espalier::cli {
@@ -23,15 +24,6 @@ constexpr int64_t kFloorBytes = int64_t{256} << 20;  // of the read floor's buff
 constexpr int64_t kPrefillTokens = 256;
 constexpr int64_t kDecodeTokens = 64;
 constexpr int64_t kCallsPerRound = 3;
-
-// Token ids without meaning, the same in every run; a call costs the same whatever they are.
-std::vector<TokenId> some_tokens(int64_t count, int64_t vocab_size) {
-  std::vector<TokenId> tokens(static_cast<size_t>(count));
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = static_cast<TokenId>((i * 2654435761U + 17) % static_cast<size_t>(vocab_size));
-  }
-  return tokens;
-}
 
 std::vector<int64_t> row_counts(int64_t window) {
   std::vector<int64_t> counts;
@@ -50,7 +42,7 @@ struct Samples {
 // committed.
 void measure_calls(engine::ExecutableTarget& target, int64_t rows, std::vector<double>& call_ms) {
   const decode::ChainWindows windows(rows);
-  const std::vector<TokenId> tokens = some_tokens(rows, target.vocab_size());
+  const std::vector<TokenId> tokens = measure::some_tokens(rows, target.vocab_size());
   for (int64_t call = 0; call < kCallsPerRound; ++call) {
     const Stopwatch watch;
     target.run(windows.chain(tokens, decode::HeadKind::kArgmax, 1));
@@ -65,8 +57,8 @@ Status measure_answer(const engine::Engine& engine, const Options& options, Samp
       std::min(kPrefillTokens, std::max<int64_t>(engine.options().context - decoded, 1));
   const engine::GenerateOptions generate{.max_tokens = decoded, .ignore_end_tokens = true};
   ASSIGN_OR_RETURN(const engine::Answer answer,
-                   session->generate(some_tokens(prompt, engine.model().vocab_size), generate,
-                                     [](const engine::AnswerToken&) { return true; }));
+                   session->generate(measure::some_tokens(prompt, engine.model().vocab_size),
+                                     generate, [](const engine::AnswerToken&) { return true; }));
   samples.prefill_tok_s.push_back(static_cast<double>(prompt) * 1e3 / answer.timings.prefill_ms);
   samples.decode_tok_s.push_back(answer.timings.decode_tok_s());
   return Ok{};

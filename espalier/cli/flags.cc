@@ -105,6 +105,12 @@ Status set_activations(Options& options, const std::string& value) {
   return Ok{};
 }
 
+Status set_kv_bits(Options& options, const std::string& value) {
+  if (value != "8" && value != "16") return bad_value("8 or 16", value);
+  options.kv_bits = value == "8" ? 8 : 16;
+  return Ok{};
+}
+
 Status add_logit_bias(Options& options, const std::string& value) {
   const std::string expected = "TOKEN=BIAS, like 42=-100";
   const size_t equals = value.find('=');
@@ -190,6 +196,8 @@ constexpr Flag kFlags[] = {
     {"--weights", "", "MODE", kEngine, kComputes,
      "fp16, bf16 and fp32 checkpoints: int8 (default) or keep", set_weights},
     {"--activations", "", "BITS", kEngine, kComputes, "16 (default) or 8", set_activations},
+    {"--kv", "", "BITS", kEngine, kComputes,
+     "16 (default) or 8: precision of the KV cache on the cpu unit", set_kv_bits},
     {"--window", "", "ROWS", kEngine, kComputes, "tokens of one call of the model (default 64)",
      set_integer<&Options::window, 1, program::kMaxWindowRows>},
     {"--context", "", "N", kEngine, kComputes, "longest text in tokens; by default the model's",

@@ -90,6 +90,7 @@ engine::EngineOptions engine_options(const Options& options) {
                   .weights = options.weights == "keep" ? units::WeightMode::kKeep
                                                        : units::WeightMode::kInt8,
                   .activation_planes = options.activations == 8 ? 1 : 2,
+                  .kv_bits = static_cast<int>(options.kv_bits),
                   .kernels = options.kernels}};
 }
 

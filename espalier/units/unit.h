@@ -45,6 +45,7 @@ struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
   int activation_planes = 2;               // 2: 16-bit fixed point, 1: 8-bit
+  int kv_bits = 16;          // of K and V in a state: fp16, or int8 with a scale a head
   std::string kernels = {};  // "" chooses the best present; or a name of kernel_names()
 };
 

@@ -15,12 +15,15 @@ namespace {
 // on average.
 constexpr double kFloatTolerance = 4e-6;
 constexpr double kHalfTolerance = 0x1p-10;
+constexpr double kInt8Tolerance =
+    0x1p-6;  // where they are kept in 8 bits, steps of 2^-7 of the largest of a head
 
 class CpuOp : public testing::TestWithParam<OpCase> {
  protected:
-  HeadResult result(int threads, const std::string& kernels, units::WeightMode weights,
-                    int planes) {
+  HeadResult result(int threads, const std::string& kernels, units::WeightMode weights, int planes,
+                    int kv_bits = 16) {
     units::CompileOptions options;
+    options.kv_bits = kv_bits;
     options.threads = threads;
     options.kernels = kernels;
     options.weights = weights;
@@ -35,15 +38,20 @@ TEST_P(CpuOp, GivesWhatTorchGives) {
   const bool has_halves =
       std::any_of(golden.program.ops.begin(), golden.program.ops.end(),
                   [](const auto& op) { return op.kind == program::OpKind::kKvWrite; });
-  const HeadResult actual = result(2, "", units::WeightMode::kKeep, 2);
-  ASSERT_EQ(actual.values.size(), golden.expected.size());
-  double largest = 1e-3, worst = 0;
-  for (const float value : golden.expected) largest = std::max(largest, std::abs(double{value}));
-  for (size_t i = 0; i < golden.expected.size(); ++i) {
-    worst = std::max(worst, std::abs(double{actual.values[i]} - golden.expected[i]) / largest);
+  for (const int kv_bits : {16, 8}) {
+    const HeadResult actual = result(2, "", units::WeightMode::kKeep, 2, kv_bits);
+    ASSERT_EQ(actual.values.size(), golden.expected.size());
+    double largest = 1e-3, worst = 0;
+    for (const float value : golden.expected) largest = std::max(largest, std::abs(double{value}));
+    for (size_t i = 0; i < golden.expected.size(); ++i) {
+      worst = std::max(worst, std::abs(double{actual.values[i]} - golden.expected[i]) / largest);
+    }
+    const double kv_tolerance = kv_bits == 8 ? kInt8Tolerance : kHalfTolerance;
+    EXPECT_LE(worst, has_halves ? kv_tolerance : kFloatTolerance) << kv_bits;
+    if (!has_halves || kv_bits == 16) {
+      EXPECT_EQ(actual.indices, golden.expected_index);
+    }
   }
-  EXPECT_LE(worst, has_halves ? kHalfTolerance : kFloatTolerance);
-  EXPECT_EQ(actual.indices, golden.expected_index);
 }
 
 TEST_P(CpuOp, GivesTheSameBitsOnEveryKernelSetWithAnyThreads) {

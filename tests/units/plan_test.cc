@@ -76,6 +76,14 @@ TEST(Barriers, ReadersDoNotDisturbEachOtherAndOneBarrierServesAllThatFollow) {
               ElementsAre(false, true, false, false));
 }
 
+// With few rows each thread quantises all of them for itself, and multiplies its own panels by what it has.
+TEST(Barriers, EveryThreadWaitsForAllSharesOnceAndForNobodyAfterwards) {
+  const Split every{.by = Split::By::kEveryThread, .rows = RowSet::kWindow, .count = 0};
+  EXPECT_THAT(barriers({step(kPanels, {writes(0)}), step(every, {reads(0, false)}),
+                        step(kPanels, {writes(20)}), step(kPanels, {reads(20, true), writes(0)})}),
+              ElementsAre(false, true, false, true));
+}
+
 TEST(ArenaPlanner, NeverGivesTwoLivingBuffersTheSameFloatsAndReusesDeadOnes) {
   struct Buffer {
     int64_t offset, floats, first_op, last_op;
@@ -103,13 +111,16 @@ TEST(ArenaPlanner, NeverGivesTwoLivingBuffersTheSameFloatsAndReusesDeadOnes) {
   }
 }
 
-TEST(ActivationSlots, AreSharedByEqualWidthsAndPlanes) {
+TEST(ActivationSlots, AreSharedByEqualWidthsAndPlanesOfOneUse) {
+  constexpr auto kLinear = ActivationSlots::Use::kLinear,
+                 kAttention = ActivationSlots::Use::kAttention;
   ActivationSlots slots;
-  EXPECT_EQ(slots.slot(576, 2), 0u);
-  EXPECT_EQ(slots.slot(1536, 2), 1u);
-  EXPECT_EQ(slots.slot(576, 0), 2u);
-  EXPECT_EQ(slots.slot(576, 2), 0u);
-  EXPECT_EQ(slots.all().size(), 3u);
+  EXPECT_EQ(slots.slot({576, 2, kLinear}), 0u);
+  EXPECT_EQ(slots.slot({1536, 2, kLinear}), 1u);
+  EXPECT_EQ(slots.slot({576, 0, kLinear}), 2u);
+  EXPECT_EQ(slots.slot({576, 2, kLinear}), 0u);
+  EXPECT_EQ(slots.slot({576, 2, kAttention}), 3u);
+  EXPECT_EQ(slots.all().size(), 4u);
 }
 
 }  // namespace

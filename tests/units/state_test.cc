@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 namespace espalier::units::cpu {
@@ -146,6 +147,51 @@ TEST(CpuState, ComesBackFromItsBytesInTheSmallestBucket) {
   EXPECT_EQ(rows_of(*copy.value(), 0), rows_of(*state, 0));
   EXPECT_EQ(conv_rows_of(*copy.value(), 1), conv_rows_of(*state, 1));
   EXPECT_EQ(copy.value()->to_bytes(), state->to_bytes());
+}
+
+// Random positions of two heads through a path, a larger bucket and bytes: V beyond a chunk, too.
+TEST(CpuState, KeepsPositionsOfEightBitsThroughCommitsGrowthAndBytes) {
+  const auto layout = std::make_shared<const StateLayout>(
+      StateLayout{.states = {kv_shape()}, .buckets = {544, 1056}, .kv_bits = 8, .window_rows = 16});
+  const auto state = CpuState::create(layout, 544).value();
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<std::vector<float>> keys, values;
+  const auto random_row = [&] {
+    std::vector<float> row(24);
+    for (float& x : row) x = normal(random);
+    return row;
+  };
+  while (state->committed_length() < 530) {
+    state->stage_rows(std::vector<int32_t>{-1, -1, 1});
+    for (int64_t row = 0; row < 3; ++row) {
+      const auto k = random_row(), v = random_row();
+      state->staged_kv8(0).write_position(row, k.data(), v.data());
+      if (row == 0) continue;  // not on the path
+      keys.push_back(k);
+      values.push_back(v);
+    }
+    state->commit(std::vector<int32_t>{1, 2});
+  }
+  ASSERT_TRUE(state->resize(1056).ok());
+  const auto copy = CpuState::from_bytes(layout, state->to_bytes()).value();
+  EXPECT_EQ(copy->kv_rows(), 544);
+  EXPECT_EQ(copy->to_bytes(), state->to_bytes());
+  std::vector<std::byte> bytes(Int8KeyValueRows::position_bytes(kv_shape()));
+  for (int64_t position = 0; position < 530; ++position) {
+    copy->committed_kv8(0).read_position(position, bytes);
+    const std::byte* at = bytes.data();
+    for (int64_t half = 0; half < 4; ++half) {  // K and V of the first head, then of the second
+      const auto& row = (half % 2 == 0 ? keys : values)[static_cast<size_t>(position)];
+      float scale;
+      std::memcpy(&scale, at + 12, sizeof(scale));
+      for (int64_t d = 0; d < 12; ++d) {
+        EXPECT_NEAR(static_cast<float>(static_cast<int8_t>(at[d])) * scale,
+                    row[static_cast<size_t>(half / 2 * 12 + d)], scale * 0.501f);
+      }
+      at += 12 + sizeof(float);
+    }
+  }
 }
 
 // Every byte of the header is checked, every length but the right one is refused, and the layouts

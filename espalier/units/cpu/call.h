@@ -47,9 +47,10 @@ struct Buffer {
 struct Call {
   const KernelSet& kernels;
   float* arena;
-  std::span<Activations>
-      activations;     // quantised operands: [slots], or [slots, threads] where each has its own
-  int operand_copies;  // 1, or the number of threads
+  std::span<Activations> activations;         // quantised operands [slots]
+  std::span<Activations> thread_activations;  // [slots, threads]
+  int thread_count;
+  bool few_rows;                    // each thread quantises for itself
   std::span<float> thread_scratch;  // [threads, thread_scratch_floats]
   int64_t thread_scratch_floats;
   const WindowPaths& paths;
@@ -65,9 +66,12 @@ struct Call {
   float* row(const Buffer& buffer, int64_t index) const {
     return arena + buffer.offset + index * buffer.stride;
   }
+  Activations& thread_operand(size_t slot, int thread) const {
+    return thread_activations[slot * static_cast<size_t>(thread_count) +
+                              static_cast<size_t>(thread)];
+  }
   Activations& operand(size_t slot, int thread) const {
-    return activations[slot * static_cast<size_t>(operand_copies) +
-                       static_cast<size_t>(thread % operand_copies)];
+    return few_rows ? thread_operand(slot, thread) : activations[slot];
   }
   float* scratch(int thread) const {
     return thread_scratch.data() + thread * thread_scratch_floats;

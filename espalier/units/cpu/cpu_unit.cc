@@ -47,12 +47,19 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
                  .actual = std::to_string(options.activation_planes),
                  .fix = "Use 2 unless speed matters more than agreement."};
   }
+  if (options.kv_bits != 16 && options.kv_bits != 8) {
+    return Error{.what = "that precision of the KV cache does not exist",
+                 .expected = "16 or 8 bits",
+                 .actual = std::to_string(options.kv_bits),
+                 .fix = "Use 16 unless memory or long contexts matter more than agreement."};
+  }
   ASSIGN_OR_RETURN(const KernelSet* kernels, choose_kernels(options.kernels, kernel_names()));
   return CpuExecutable::compile(
       programs, weights, embedding_tensor,
       {.kernels = kernels,
        .threads = options.threads == 0 ? physical_core_count() : options.threads,
        .planes = options.activation_planes,
+       .kv_bits = options.kv_bits,
        .keep_floats = options.weights == WeightMode::kKeep});
 }
 

@@ -105,6 +105,7 @@ Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& pro
   RETURN_IF_ERROR(check_limits(programs));
   RETURN_IF_ERROR(program::validate(programs));
   ASSIGN_OR_RETURN(StateLayout layout, make_layout(programs));
+  layout.kv_bits = settings.kv_bits;
   ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(settings.threads));
   std::unique_ptr<CpuExecutable> executable(
       new CpuExecutable(settings, std::move(layout), std::move(pool)));
@@ -144,7 +145,7 @@ Status CpuExecutable::make_plans(const ProgramSet& programs) {
 
 Result<std::shared_ptr<const Plan>> CpuExecutable::plan_of(const Program& function, PlanKind kind) {
   ASSIGN_OR_RETURN(Plan plan, make_plan(function, *weights_, layout_->buckets.back(),
-                                        settings_.planes, kind, slots_));
+                                        settings_.planes, settings_.kv_bits, kind, slots_));
   return std::make_shared<const Plan>(std::move(plan));
 }
 
@@ -158,14 +159,16 @@ Status CpuExecutable::allocate_scratch() {
   }
   arena_.resize(static_cast<size_t>(arena_floats));
   thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_->thread_count()));
-  std::vector<std::pair<int64_t, int>> kinds(slots_.all().size());
+  std::vector<ActivationSlots::Kind> kinds(slots_.all().size());
   for (const auto& [kind, slot] : slots_.all()) kinds[slot] = kind;
-  for (const auto& [columns, planes] : kinds) {
+  for (const auto& [columns, planes, use] : kinds) {
+    const bool shared =
+        use == ActivationSlots::Use::kLinear;  // attention uses those of threads alone
     ASSIGN_OR_RETURN(Activations activations,
-                     Activations::create(layout_->window_rows, columns, planes));
+                     Activations::create(shared ? layout_->window_rows : 1, columns, planes));
     activations_.push_back(std::move(activations));
     for (int thread = 0; thread < pool_->thread_count(); ++thread) {
-      ASSIGN_OR_RETURN(Activations own, Activations::create(kFewRows, columns, planes));
+      ASSIGN_OR_RETURN(Activations own, Activations::create(kThreadOperandRows, columns, planes));
       thread_activations_.push_back(std::move(own));
     }
   }
@@ -230,8 +233,10 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
   const Plan& plan = few_rows ? *function.few_rows : *function.many_rows;
   const Call call{.kernels = *settings_.kernels,
                   .arena = arena_.data(),
-                  .activations = few_rows ? thread_activations_ : activations_,
-                  .operand_copies = few_rows ? threads : 1,
+                  .activations = activations_,
+                  .thread_activations = thread_activations_,
+                  .thread_count = threads,
+                  .few_rows = few_rows,
                   .thread_scratch = thread_scratch_,
                   .thread_scratch_floats = thread_scratch_floats_,
                   .paths = paths_,
@@ -268,7 +273,7 @@ void CpuExecutable::read_weight_rows(int64_t weight_index, int64_t first_row, in
 }
 
 Capabilities CpuExecutable::capabilities() const {
-  return {.kv_element_bytes = sizeof(uint16_t),
+  return {.kv_element_bytes = settings_.kv_bits / 8,
           .kv_write_alignment = 1,
           .max_rows = layout_->window_rows};
 }
@@ -292,7 +297,7 @@ std::vector<std::string> CpuExecutable::placement_report() const {
       line += fmt::format(", activations in {} plane{}, weights {}", settings_.planes,
                           settings_.planes == 1 ? "" : "s", weights_->summary());
     }
-    if (kind == OpKind::kAttention) line += ", fp16 KV";
+    if (kind == OpKind::kAttention) line += settings_.kv_bits == 8 ? ", int8 KV" : ", fp16 KV";
     lines.push_back(std::move(line));
   }
   return lines;

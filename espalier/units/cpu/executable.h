@@ -27,6 +27,7 @@ struct Settings {
   const KernelSet* kernels = nullptr;
   int threads = 1;
   int planes = 2;
+  int kv_bits = 16;
   bool keep_floats = false;
 };
 
@@ -80,7 +81,7 @@ class CpuExecutable final : public Executable {
   WindowPaths paths_;
   std::vector<float> arena_;
   std::vector<Activations> activations_;         // [slots]
-  std::vector<Activations> thread_activations_;  // [slots, threads], kFewRows rows each
+  std::vector<Activations> thread_activations_;  // [slots, threads], kThreadOperandRows each
   std::vector<float> thread_scratch_;
   int64_t thread_scratch_floats_ = 0;
 };

@@ -43,6 +43,7 @@ constexpr KernelSet kernel_set_of(std::string_view name, bool (*supported)()) {
           .mul = mul_row<V>,
           .short_conv = short_conv_row<V>,
           .attention = attention_tile<V>,
+          .exponentials = exponentials<V>,
           .to_half = to_half_row<V>};
 }
 

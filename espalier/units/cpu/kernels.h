@@ -67,6 +67,8 @@ struct KernelSet {
   void (*short_conv)(const float* const* taps, int64_t kernel, const float* weight,
                      int64_t weight_stride, const float* bias, int64_t channels, float* y);
   void (*attention)(const AttentionTile& tile);
+  // scores become exp(score - largest); returns their sum.
+  float (*exponentials)(float* scores, int64_t count);
   void (*to_half)(const float* x, int64_t count, uint16_t* y);  // saturates at +-65504
 };
 

@@ -51,6 +51,12 @@ Result<AlignedBytes> AlignedBytes::allocate(int64_t size) {
 
 const LinearLayout& PackedLinear::layout() const { return layout_; }
 
+PackedLinear PackedLinear::over(const LinearLayout& layout) {
+  PackedLinear packed;
+  packed.layout_ = layout;
+  return packed;
+}
+
 LinearArithmetic PackedLinear::arithmetic() const {
   switch (layout_.form) {
     case WeightForm::kInt8Channel:

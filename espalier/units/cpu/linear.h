@@ -55,6 +55,9 @@ class PackedLinear {
   static Result<PackedLinear> pack(const TensorView& tensor, int64_t first_row, int64_t row_count,
                                    bool keep_floats);
 
+  // int8 per channel that lies in memory of the caller, who keeps it.
+  static PackedLinear over(const LinearLayout& layout);
+
   LinearArithmetic arithmetic() const;
   Encoding encoding() const { return encoding_; }      // as stored in the checkpoint
   int64_t rows() const { return layout_.rows; }        // outputs, without padding

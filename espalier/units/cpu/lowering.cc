@@ -11,6 +11,7 @@
 
 #include "espalier/base/check.h"
 #include "espalier/program/ops.h"
+#include "espalier/units/cpu/attention_int8.h"
 #include "espalier/units/cpu/attention_layout.h"
 #include "espalier/units/cpu/plan.h"
 
@@ -44,14 +45,22 @@ bool is_product(const Op& op) {
 }
 bool is_norm(const Op& op) { return op.kind == OpKind::kRmsNorm || op.kind == OpKind::kLayerNorm; }
 
+struct AttentionShape {
+  size_t state;
+  int64_t heads, kv_heads, head_dim;
+  float scale;
+  int64_t group() const { return heads / kv_heads; }
+};
+
 class Lowering {
  public:
   Lowering(const Program& program, const WeightStore& weights, int64_t kv_rows, int planes,
-           PlanKind kind, ActivationSlots& slots)
+           int kv_bits, PlanKind kind, ActivationSlots& slots)
       : program_(program),
         weights_(weights),
         kv_rows_(kv_rows),
         planes_(planes),
+        kv_bits_(kv_bits),
         few_rows_(kind == PlanKind::kFewRows),
         slots_(slots) {}
 
@@ -102,6 +111,11 @@ class Lowering {
   void short_conv(const Op& op);
   void kv_write(const Op& op);
   void attention(const Op& op);
+  // Queries [first, last) of a KV head.
+  using RunQueries =
+      std::function<void(const Call&, int64_t kv_head, int64_t first, int64_t last, int thread)>;
+  RunQueries half_attention(const AttentionShape& shape, const Buffer& q, const Buffer& y);
+  RunQueries int8_attention(const AttentionShape& shape, const Buffer& q, const Buffer& y);
   void by_channels(const Op& op, void (*apply)(const Call&, const float* a, const float* b,
                                                int64_t count, float* y));
   void gather_rows(const Op& op);
@@ -116,6 +130,7 @@ class Lowering {
   const WeightStore& weights_;
   const int64_t kv_rows_;
   const int planes_;
+  const int kv_bits_;
   const bool few_rows_;
   ActivationSlots& slots_;
   Plan plan_;
@@ -205,7 +220,8 @@ void Lowering::embeddings(ValueId value) {
 // The slot that holds `value` quantised for `matrix`; linears in a row that read the same value
 // share it.
 size_t Lowering::quantized(ValueId value, const PackedLinear& matrix) {
-  const size_t slot = slots_.slot(matrix.columns(), matrix.activation_planes(planes_));
+  const size_t slot = slots_.slot(
+      {matrix.columns(), matrix.activation_planes(planes_), ActivationSlots::Use::kLinear});
   const auto held = held_.find(slot);
   if (held != held_.end() && held->second == value) return slot;
   held_[slot] = value;
@@ -375,6 +391,15 @@ void Lowering::short_conv(const Op& op) {
 void Lowering::kv_write(const Op& op) {
   const Buffer k = buffer(op.inputs[0]), v = buffer(op.inputs[1]);
   const auto state = static_cast<size_t>(op.state);
+  if (kv_bits_ == 8) {
+    emit({By::kRows, k.rows, 0},
+         {reads_own(k), reads_own(v), resource(Resource::kStagedKv, state, true, true)},
+         [=](const Call& call, const Share& share) {
+           for (int64_t row = share.first; row < share.last; ++row)
+             call.state.staged_kv8(state).write_position(row, call.row(k, row), call.row(v, row));
+         });
+    return;
+  }
   want_scratch(k.channels);  // two rows of halves
   emit({By::kRows, k.rows, 0},
        {reads_own(k), reads_own(v), resource(Resource::kStagedKv, state, true, true)},
@@ -392,48 +417,97 @@ void Lowering::kv_write(const Op& op) {
 // head.
 void Lowering::attention(const Op& op) {
   const Buffer q = buffer(op.inputs[0]);
-  const auto state = static_cast<size_t>(op.state);
-  const int64_t heads = op.integer("heads"), kv_heads = op.integer("kv_heads");
-  const int64_t group = heads / kv_heads;
-  const int64_t head_dim = op.integer("head_dim");
-  const auto scale = static_cast<float>(op.number("scale"));
+  const AttentionShape shape{.state = static_cast<size_t>(op.state),
+                             .heads = op.integer("heads"),
+                             .kv_heads = op.integer("kv_heads"),
+                             .head_dim = op.integer("head_dim"),
+                             .scale = static_cast<float>(op.number("scale"))};
   const Buffer y = define(op.outputs[0], q.rows);
-  want_scratch(attention_scratch_floats(kAttentionQueries, kv_rows_, program_.rows, head_dim));
-  const auto run_tile = [=](const Call& call, int64_t kv_head, int64_t first, int64_t last,
-                            int thread) {
-    std::array<AttentionQuery, kAttentionQueries> queries;
-    for (int64_t i = first; i < last; ++i) {
-      const int64_t row = i / group, channel = (kv_head * group + i % group) * head_dim;
-      const std::span<const int32_t> path = call.paths.of(row);
-      queries[static_cast<size_t>(i - first)] = {.query = call.row(q, row) + channel,
-                                                 .output = call.row(y, row) + channel,
-                                                 .path = path.data(),
-                                                 .path_length = static_cast<int64_t>(path.size())};
-    }
-    const KeyValueRows& committed = call.state.committed_kv(state);
-    const KeyValueRows& window = call.state.staged_kv(state);
-    call.kernels.attention({.queries = {queries.data(), static_cast<size_t>(last - first)},
-                            .head_dim = head_dim,
-                            .scale = scale,
-                            .keys = committed.keys(kv_head),
-                            .values = committed.values(kv_head),
-                            .committed = call.state.committed_length(),
-                            .window_keys = window.keys(kv_head),
-                            .window_values = window.values(kv_head),
-                            .scratch = call.scratch(thread)});
-  };
-  emit({By::kQueries, q.rows, heads, kv_heads},
-       {reads_own(q), resource(Resource::kStagedKv, state, false, false), writes_own(y)},
+  const RunQueries run = kv_bits_ == 8 ? int8_attention(shape, q, y) : half_attention(shape, q, y);
+  emit({By::kQueries, q.rows, shape.heads, shape.kv_heads},
+       {reads_own(q), resource(Resource::kStagedKv, shape.state, false, false), writes_own(y)},
        [=](const Call& call, const Share& share) {
-         const int64_t queries_of_kv_head = call.inputs.row_count * group;
+         const int64_t queries_of_kv_head = call.inputs.row_count * shape.group();
          for (int64_t item = share.first; item < share.last;) {
            const int64_t kv_head = item / queries_of_kv_head, first = item % queries_of_kv_head;
-           const int64_t last =
-               std::min({first + kAttentionQueries, queries_of_kv_head, first + share.last - item});
-           run_tile(call, kv_head, first, last, share.thread);
+           const int64_t last = std::min(queries_of_kv_head, first + share.last - item);
+           run(call, kv_head, first, last, share.thread);
            item += last - first;
          }
        });
+}
+
+// Query `item` of a KV head.
+AttentionQuery query_of(const Call& call, const AttentionShape& shape, const Buffer& q,
+                        const Buffer& y, int64_t kv_head, int64_t item) {
+  const int64_t row = item / shape.group();
+  const int64_t channel = (kv_head * shape.group() + item % shape.group()) * shape.head_dim;
+  const std::span<const int32_t> path = call.paths.of(row);
+  return {.query = call.row(q, row) + channel,
+          .output = call.row(y, row) + channel,
+          .path = path.data(),
+          .path_length = static_cast<int64_t>(path.size())};
+}
+
+Lowering::RunQueries Lowering::half_attention(const AttentionShape& shape, const Buffer& q,
+                                              const Buffer& y) {
+  want_scratch(
+      attention_scratch_floats(kAttentionQueries, kv_rows_, program_.rows, shape.head_dim));
+  return [=](const Call& call, int64_t kv_head, int64_t first, int64_t last, int thread) {
+    const KeyValueRows& committed = call.state.committed_kv(shape.state);
+    const KeyValueRows& window = call.state.staged_kv(shape.state);
+    std::array<AttentionQuery, kAttentionQueries> queries;
+    for (int64_t end = first; first < last; first = end) {
+      for (end = first; end < std::min(last, first + kAttentionQueries); ++end)
+        queries[static_cast<size_t>(end - first)] = query_of(call, shape, q, y, kv_head, end);
+      call.kernels.attention({.queries = {queries.data(), static_cast<size_t>(end - first)},
+                              .head_dim = shape.head_dim,
+                              .scale = shape.scale,
+                              .keys = committed.keys(kv_head),
+                              .values = committed.values(kv_head),
+                              .committed = call.state.committed_length(),
+                              .window_keys = window.keys(kv_head),
+                              .window_values = window.values(kv_head),
+                              .scratch = call.scratch(thread)});
+    }
+  };
+}
+
+// Runs of rows of which each is the parent of the next share their assembled chunks: all rows of a chain.
+Lowering::RunQueries Lowering::int8_attention(const AttentionShape& shape, const Buffer& q,
+                                              const Buffer& y) {
+  const Int8Scratch sizes(kv_rows_, program_.rows, shape.head_dim);
+  static_assert(kInt8Queries <= kThreadOperandRows);
+  want_scratch(sizes.floats + sizes.chunk_bytes / int64_t{sizeof(float)});
+  const size_t query_slot = slots_.slot({shape.head_dim, 2, ActivationSlots::Use::kAttention});
+  const size_t weight_slot = slots_.slot({kChunkPositions, 2, ActivationSlots::Use::kAttention});
+  return [=](const Call& call, int64_t kv_head, int64_t first, int64_t last, int thread) {
+    const Int8Head head{.head = kv_head,
+                        .head_dim = shape.head_dim,
+                        .scale = shape.scale,
+                        .kv = call.state.committed_kv8(shape.state),
+                        .committed = call.state.committed_length(),
+                        .window = call.state.staged_kv8(shape.state)};
+    float* scratch = call.scratch(thread);
+    auto* chunks = reinterpret_cast<std::byte*>(scratch + sizes.floats);
+    std::array<AttentionQuery, kInt8Queries> queries;
+    for (int64_t run_end = first; first < last;) {
+      const auto row_of = [&shape](int64_t item) { return item / shape.group(); };
+      while (run_end < last &&
+             (row_of(run_end) == row_of(std::max(first, run_end - 1)) ||
+              call.inputs.parents[static_cast<size_t>(row_of(run_end))] == row_of(run_end) - 1)) {
+        ++run_end;
+      }
+      assemble_chunks(head, call.paths.of(row_of(run_end - 1)), chunks);
+      for (int64_t end = first; first < run_end; first = end) {
+        for (end = first; end < std::min(run_end, first + kInt8Queries); ++end)
+          queries[static_cast<size_t>(end - first)] = query_of(call, shape, q, y, kv_head, end);
+        attend_int8(call.kernels, head, {queries.data(), static_cast<size_t>(end - first)}, chunks,
+                    call.thread_operand(query_slot, thread),
+                    call.thread_operand(weight_slot, thread), sizes, scratch);
+      }
+    }
+  };
 }
 
 // Elementwise ops are divided by channels, as the linears in front of them are, and need no barrier
@@ -662,8 +736,8 @@ Result<Plan> Lowering::run() {
 }  // namespace
 
 Result<Plan> make_plan(const Program& program, const WeightStore& weights, int64_t kv_rows,
-                       int planes, PlanKind kind, ActivationSlots& slots) {
-  return Lowering(program, weights, kv_rows, planes, kind, slots).run();
+                       int planes, int kv_bits, PlanKind kind, ActivationSlots& slots) {
+  return Lowering(program, weights, kv_rows, planes, kv_bits, kind, slots).run();
 }
 
 }  // namespace espalier::units::cpu

@@ -77,8 +77,4 @@ int64_t ArenaPlanner::allocate(int64_t floats, int64_t first_op, int64_t last_op
   return offset;
 }
 
-size_t ActivationSlots::slot(int64_t columns, int planes) {
-  return slots_.try_emplace({columns, planes}, slots_.size()).first->second;
-}
-
 }  // namespace espalier::units::cpu

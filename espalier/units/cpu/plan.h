@@ -81,17 +81,26 @@ class ArenaPlanner {
 // planes.
 class ActivationSlots {
  public:
-  size_t slot(int64_t columns, int planes);
-  const std::map<std::pair<int64_t, int>, size_t>& all() const { return slots_; }
+  enum class Use : uint8_t { kLinear, kAttention };  // which never disturb each other
+  struct Kind {
+    int64_t columns;
+    int planes;
+    Use use;
+    auto operator<=>(const Kind&) const = default;
+  };
+  size_t slot(const Kind& kind) { return slots_.try_emplace(kind, slots_.size()).first->second; }
+  const std::map<Kind, size_t>& all() const { return slots_; }
 
  private:
-  std::map<std::pair<int64_t, int>, size_t> slots_;  // (columns, planes)
+  std::map<Kind, size_t> slots_;
 };
 
 // A function is lowered twice. For many rows, the operands of products are normed and quantised by rows, shared, and
 // waited for; for few rows every thread does that for itself, because waiting would take longer.
 enum class PlanKind : uint8_t { kManyRows, kFewRows };
 inline constexpr int64_t kFewRows = 4;
+inline constexpr int64_t kThreadOperandRows =
+    12;  // of a thread's own operands: few rows, a tile of queries
 
 struct Plan {
   int64_t rows = 0;
@@ -108,6 +117,6 @@ struct Plan {
 // `states` has the shapes of the program's states, by StateId; `kv_rows` is the longest bucket that
 // the plan will be run with; `planes` is CompileOptions::activation_planes.
 Result<Plan> make_plan(const program::Program& program, const WeightStore& weights, int64_t kv_rows,
-                       int planes, PlanKind kind, ActivationSlots& slots);
+                       int planes, int kv_bits, PlanKind kind, ActivationSlots& slots);
 
 }  // namespace espalier::units::cpu

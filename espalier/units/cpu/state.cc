@@ -58,6 +58,22 @@ void KeyValueRows::write_position(int64_t position, const uint16_t* k, const uin
   }
 }
 
+int64_t KeyValueRows::position_bytes(const StateShape& shape) {
+  return 2 * shape.channels * int64_t{sizeof(uint16_t)};
+}
+
+void KeyValueRows::read_position(int64_t position, std::span<std::byte> out) const {
+  std::vector<uint16_t> halves(out.size() / sizeof(uint16_t));
+  read_position(position, halves.data(), halves.data() + halves.size() / 2);
+  std::memcpy(out.data(), halves.data(), out.size());
+}
+
+void KeyValueRows::write_position_bytes(int64_t position, std::span<const std::byte> bytes) {
+  std::vector<uint16_t> halves(bytes.size() / sizeof(uint16_t));
+  std::memcpy(halves.data(), bytes.data(), bytes.size());
+  write_position(position, halves.data(), halves.data() + halves.size() / 2);
+}
+
 namespace {
 
 Error out_of_memory(int64_t kv_rows) {
@@ -87,8 +103,10 @@ Result<std::unique_ptr<CpuState>> CpuState::create(std::shared_ptr<const StateLa
     for (const StateShape& shape : state->layout_->states) {
       Layer& layer = state->layers_.emplace_back();
       if (shape.kind == StateKind::kKeyValue) {
-        layer.kv = KeyValueRows(shape, kv_rows);
-        layer.staged_kv = KeyValueRows(shape, window);
+        state->with_kv(layer, [&]<class Rows>(Rows& kv, Rows& staged) {
+          kv = Rows(shape, kv_rows);
+          staged = Rows(shape, window);
+        });
       } else {
         layer.conv.assign(static_cast<size_t>(shape.rows * shape.channels), 0.0f);
         layer.staged_conv.assign(static_cast<size_t>(window * shape.channels), 0.0f);
@@ -103,7 +121,9 @@ Result<std::unique_ptr<CpuState>> CpuState::create(std::shared_ptr<const StateLa
 int64_t CpuState::byte_count() const {
   int64_t bytes = 0;
   for (const Layer& layer : layers_) {
-    bytes += layer.kv.byte_count() + layer.staged_kv.byte_count();
+    with_kv(layer, [&bytes](const auto& kv, const auto& staged) {
+      bytes += kv.byte_count() + staged.byte_count();
+    });
     bytes += static_cast<int64_t>((layer.conv.size() + layer.staged_conv.size()) * sizeof(float));
   }
   return bytes;
@@ -134,9 +154,10 @@ void CpuState::commit(std::span<const int32_t> path) {
       commit_conv(shape, layer, path);
       continue;
     }
-    for (int64_t i = 0; i < length; ++i) {
-      layer.kv.copy_position(layer.staged_kv, path[static_cast<size_t>(i)], committed_ + i);
-    }
+    with_kv(layer, [&](auto& kv, const auto& staged) {
+      for (int64_t i = 0; i < length; ++i)
+        kv.copy_position(staged, path[static_cast<size_t>(i)], committed_ + i);
+    });
   }
   committed_ += length;
   staged_parents_.clear();
@@ -173,9 +194,11 @@ Status CpuState::resize(int64_t kv_rows) {
   try {
     for (size_t id = 0; id < layers_.size(); ++id) {
       if (layout_->states[id].kind != StateKind::kKeyValue) continue;
-      KeyValueRows resized(layout_->states[id], kv_rows);
-      resized.copy_first(layers_[id].kv, committed_);
-      layers_[id].kv = std::move(resized);
+      with_kv(layers_[id], [&]<class Rows>(Rows& kv, const Rows&) {
+        Rows resized(layout_->states[id], kv_rows);
+        resized.copy_first(kv, committed_);
+        kv = std::move(resized);
+      });
     }
   } catch (const std::bad_alloc&) {
     return out_of_memory(kv_rows);
@@ -213,12 +236,13 @@ std::vector<std::byte> CpuState::to_bytes() const {
       writer.append(std::as_bytes(std::span(layer.conv)));
       continue;
     }
-    std::vector<uint16_t> k(static_cast<size_t>(shape.channels)), v(k.size());
-    for (int64_t position = 0; position < committed_; ++position) {
-      layer.kv.read_position(position, k.data(), v.data());
-      writer.append(std::as_bytes(std::span(k)));
-      writer.append(std::as_bytes(std::span(v)));
-    }
+    with_kv(layer, [&]<class Rows>(const Rows& kv, const Rows&) {
+      std::vector<std::byte> bytes(static_cast<size_t>(Rows::position_bytes(shape)));
+      for (int64_t position = 0; position < committed_; ++position) {
+        kv.read_position(position, bytes);
+        writer.append(bytes);
+      }
+    });
   }
   return writer.take();
 }
@@ -243,12 +267,13 @@ Result<std::unique_ptr<CpuState>> CpuState::from_bytes(std::shared_ptr<const Sta
       reader.read(std::as_writable_bytes(std::span(layer.conv)));
       continue;
     }
-    std::vector<uint16_t> k(static_cast<size_t>(shape.channels)), v(k.size());
-    for (int64_t position = 0; position < state->committed_; ++position) {
-      reader.read(std::as_writable_bytes(std::span(k)));
-      reader.read(std::as_writable_bytes(std::span(v)));
-      layer.kv.write_position(position, k.data(), v.data());
-    }
+    state->with_kv(layer, [&]<class Rows>(Rows& kv, const Rows&) {
+      std::vector<std::byte> content(static_cast<size_t>(Rows::position_bytes(shape)));
+      for (int64_t position = 0; position < state->committed_; ++position) {
+        reader.read(content);
+        kv.write_position_bytes(position, content);
+      }
+    });
   }
   return state;
 }

@@ -15,6 +15,7 @@
 
 #include "espalier/base/result.h"
 #include "espalier/program/program.h"
+#include "espalier/units/cpu/kv_int8.h"
 #include "espalier/units/unit.h"
 
 namespace espalier::units::cpu {
@@ -33,6 +34,7 @@ struct StateShape {
 struct StateLayout {
   std::vector<StateShape> states;  // by StateId
   std::vector<int64_t> buckets;    // kv_rows that functions exist for, ascending
+  int kv_bits = 16;                // 16: KeyValueRows, fp16; 8: Int8KeyValueRows
   int64_t window_rows = 0;         // the largest window
 };
 
@@ -54,6 +56,10 @@ class KeyValueRows {
   void copy_position(const KeyValueRows& from, int64_t from_position, int64_t to_position);
   // Copies the first positions of all heads from rows of another length.
   void copy_first(const KeyValueRows& from, int64_t positions);
+  // One position as bytes: K [channels] fp16, then V.
+  static int64_t position_bytes(const StateShape& shape);
+  void read_position(int64_t position, std::span<std::byte> out) const;
+  void write_position_bytes(int64_t position, std::span<const std::byte> bytes);
   // One position as [channels], K or V.
   void read_position(int64_t position, uint16_t* k, uint16_t* v) const;
   void write_position(int64_t position, const uint16_t* k, const uint16_t* v);
@@ -80,6 +86,8 @@ class CpuState final : public units::State {
   // What run() reads and stages. `state` is a StateId of that kind.
   const KeyValueRows& committed_kv(size_t state) const { return layers_[state].kv; }
   KeyValueRows& staged_kv(size_t state) { return layers_[state].staged_kv; }
+  const Int8KeyValueRows& committed_kv8(size_t state) const { return layers_[state].kv8; }
+  Int8KeyValueRows& staged_kv8(size_t state) { return layers_[state].staged_kv8; }
   const float* conv_row(size_t state, int64_t row) const;  // oldest first
   float* staged_conv_row(size_t state, int64_t row);
 
@@ -99,12 +107,19 @@ class CpuState final : public units::State {
 
  private:
   struct Layer {
-    KeyValueRows kv, staged_kv;
+    KeyValueRows kv, staged_kv;  // one of these pairs is empty
+    Int8KeyValueRows kv8, staged_kv8;
     std::vector<float> conv, staged_conv;  // [kernel - 1, channels], [window_rows, channels]
   };
 
   explicit CpuState(std::shared_ptr<const StateLayout> layout) : layout_(std::move(layout)) {}
   void commit_conv(const StateShape& shape, Layer& layer, std::span<const int32_t> path);
+  // Calls function(layer.*kv, layer.*staged_kv) with the pair that is in use.
+  template <class LayerType, class Function>
+  void with_kv(LayerType& layer, Function function) const {
+    if (layout_->kv_bits == 8) return function(layer.kv8, layer.staged_kv8);
+    function(layer.kv, layer.staged_kv);
+  }
 
   std::shared_ptr<const StateLayout> layout_;
   int64_t kv_rows_ = 0;

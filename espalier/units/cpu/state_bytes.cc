@@ -28,14 +28,15 @@ struct StateRecord {
   int64_t channels, kv_heads, head_dim, rows;
 };
 
-StateRecord record_of(const StateShape& shape) {
+StateRecord record_of(const StateLayout& layout, const StateShape& shape) {
   const bool is_kv = shape.kind == program::StateKind::kKeyValue;
-  return {.kind = static_cast<uint32_t>(shape.kind),
-          .element_bytes = static_cast<uint32_t>(is_kv ? sizeof(uint16_t) : sizeof(float)),
-          .channels = shape.channels,
-          .kv_heads = shape.kv_heads,
-          .head_dim = shape.head_dim,
-          .rows = shape.rows};
+  return {
+      .kind = static_cast<uint32_t>(shape.kind),
+      .element_bytes = is_kv ? static_cast<uint32_t>(layout.kv_bits / 8) : uint32_t{sizeof(float)},
+      .channels = shape.channels,
+      .kv_heads = shape.kv_heads,
+      .head_dim = shape.head_dim,
+      .rows = shape.rows};
 }
 
 // Bytes of content that one committed position needs, and that the convolutions need.
@@ -48,7 +49,8 @@ ContentSize content_size(const StateLayout& layout) {
   ContentSize size;
   for (const StateShape& shape : layout.states) {
     if (shape.kind == program::StateKind::kKeyValue) {
-      size.bytes_per_position += 2 * shape.channels * static_cast<int64_t>(sizeof(uint16_t));
+      size.bytes_per_position += layout.kv_bits == 8 ? Int8KeyValueRows::position_bytes(shape)
+                                                     : KeyValueRows::position_bytes(shape);
     } else {
       size.fixed_bytes += shape.rows * shape.channels * static_cast<int64_t>(sizeof(float));
     }
@@ -112,7 +114,7 @@ StateBytesWriter::StateBytesWriter(const StateLayout& layout, int64_t committed)
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   append(std::as_bytes(std::span(&header, 1)));
   for (const StateShape& shape : layout.states) {
-    const StateRecord record = record_of(shape);
+    const StateRecord record = record_of(layout, shape);
     append(std::as_bytes(std::span(&record, 1)));
   }
 }
@@ -134,7 +136,7 @@ Result<StateBytesReader> StateBytesReader::open(const StateLayout& layout,
   RETURN_IF_ERROR(check_header(header, layout));
   for (size_t id = 0; id < layout.states.size(); ++id) {
     const auto actual = take<StateRecord>(bytes);
-    const StateRecord expected = record_of(layout.states[id]);
+    const StateRecord expected = record_of(layout, layout.states[id]);
     if (std::memcmp(&actual, &expected, sizeof(actual)) != 0) {
       return mismatch(fmt::format("state {} of the saved state has another shape", id),
                       text_of(expected), text_of(actual));

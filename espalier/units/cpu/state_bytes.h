@@ -2,8 +2,8 @@
 //
 //   "ESPSTATE", u32 version, u32 state count, i64 committed positions,
 //   per state: u32 kind, u32 element bytes, i64 channels, i64 kv_heads, i64 head_dim, i64 rows,
-//   per state: KV: per committed position K [channels] fp16, V [channels] fp16; convolution: [rows,
-//   channels] fp32.
+//   per state: KV: per committed position K [channels] fp16, V [channels] fp16, or in 8 bits (element bytes 1) per head
+//   K [head_dim] int8, its scale fp32, V [head_dim] int8, its scale fp32; convolution: [rows, channels] fp32.
 //
 // The reader refuses anything that does not fit the model it is read for, field by field, before a
 // byte of content is touched. Both work on memory of the caller; no threads.

@@ -22,11 +22,15 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
+  // Size, time of change and number of the file that was opened, as text: another one where it was
+  // written to or replaced, without reading it.
+  const std::string& identity() const { return identity_; }
 
  private:
-  MappedFile(std::string path, std::span<const std::byte> bytes)
-      : path_(std::move(path)), bytes_(bytes) {}
+  MappedFile(std::string path, std::string identity, std::span<const std::byte> bytes)
+      : path_(std::move(path)), identity_(std::move(identity)), bytes_(bytes) {}
   std::string path_;
+  std::string identity_;
   std::span<const std::byte> bytes_;
 };
 

@@ -55,6 +55,13 @@ std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
+Weights Weights::of_files(std::map<std::string, TensorView> tensors,
+                          const std::vector<std::shared_ptr<const MappedFile>>& files) {
+  Weights weights(std::move(tensors), {files.begin(), files.end()});
+  for (const auto& file : files) weights.identity_ += file->identity() + "\n";
+  return weights;
+}
+
 Result<TensorView> Weights::get(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found != tensors_.end()) return found->second;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/base/mapped_file.h"
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
 
@@ -82,7 +83,7 @@ class GgufMetadata {
 struct Gguf {
   GgufMetadata metadata;  // of the first file of a split set
   std::map<std::string, TensorView> tensors;
-  std::vector<std::shared_ptr<const void>> owners;  // keep the bytes behind all views alive
+  std::vector<std::shared_ptr<const MappedFile>> owners;  // keep the bytes behind all views alive
   std::vector<std::string> files;                   // that it was read from
 };
 

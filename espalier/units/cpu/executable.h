@@ -28,6 +28,7 @@ struct Settings {
   int threads = 1;
   int planes = 2;
   bool keep_floats = false;
+  PackedCache packed_cache = {};
 };
 
 class CpuExecutable final : public Executable {
@@ -50,6 +51,7 @@ class CpuExecutable final : public Executable {
                         std::span<float> out) const override;
   Capabilities capabilities() const override;
   MemoryUse memory_use() const override;
+  const PackedReport& packed_report() const override { return weights_->packed_report(); }
   std::vector<std::string> placement_report() const override;
 
  private:

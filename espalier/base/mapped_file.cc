@@ -48,7 +48,22 @@ std::string identity_of(const struct stat& info) {
                      changed.tv_nsec, info.st_ino);
 }
 
+void advise(std::span<const std::byte> bytes, int advice) {
+  const auto page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = at / page_bytes * page_bytes;
+  ::madvise(reinterpret_cast<void*>(first), at + bytes.size() - first, advice);
+}
+
 }  // namespace
+
+void read_ahead(std::span<const std::byte> bytes) { advise(bytes, MADV_WILLNEED); }
+
+#ifdef MADV_POPULATE_READ
+void map_pages(std::span<const std::byte> bytes) { advise(bytes, MADV_POPULATE_READ); }
+#else
+void map_pages(std::span<const std::byte> bytes) { read_ahead(bytes); }
+#endif
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};

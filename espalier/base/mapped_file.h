@@ -34,6 +34,12 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+// Hints for bytes of a mapping that will be read soon: read_ahead() lets the system begin to read
+// them and returns; map_pages() waits until they are there, which is much less work than a fault
+// for each page. Of no effect on other memory.
+void read_ahead(std::span<const std::byte> bytes);
+void map_pages(std::span<const std::byte> bytes);
+
 // A small text file (configuration, template, prompt), read whole; refuses more than `limit_bytes`.
 Result<std::string> read_text_file(const std::string& path, size_t limit_bytes = 256u << 20);
 

@@ -84,7 +84,7 @@ struct Gguf {
   GgufMetadata metadata;  // of the first file of a split set
   std::map<std::string, TensorView> tensors;
   std::vector<std::shared_ptr<const MappedFile>> owners;  // keep the bytes behind all views alive
-  std::vector<std::string> files;                   // that it was read from
+  std::vector<std::string> files;                         // that it was read from
 };
 
 // `path`: a GGUF file; of a split set ("name-00001-of-00003.gguf") any file, the others are found

@@ -21,9 +21,9 @@ namespace espalier::formats {
 
 struct Safetensors {
   std::map<std::string, TensorView> tensors;
-  std::map<std::string, std::string> metadata;      // of the file; empty for a sharded set
+  std::map<std::string, std::string> metadata;            // of the file; empty for a sharded set
   std::vector<std::shared_ptr<const MappedFile>> owners;  // keep the bytes behind the views alive
-  std::vector<std::string> files;                   // that it was read from
+  std::vector<std::string> files;                         // that it was read from
 };
 
 // A file that is already in memory; views point into `bytes` and `owners` stays empty. `source`

@@ -1,7 +1,6 @@
 #include "espalier/units/cpu/packed_file.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -87,17 +86,6 @@ Status check_shape(const MappedFile& file, const PackedContent& content) {
   return Ok{};
 }
 
-// Without it each thread would fault its pages in one by one. A hint: older systems do not know it.
-void map_pages(std::span<const std::byte> bytes) {
-#ifdef MADV_POPULATE_READ
-  const auto first = reinterpret_cast<uintptr_t>(bytes.data()) / kPageBytes * kPageBytes;
-  const auto last = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
-  ::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_READ);
-#else
-  static_cast<void>(bytes);
-#endif
-}
-
 }  // namespace
 
 int64_t packed_file_bytes(const PackedContent& content) {
@@ -141,6 +129,7 @@ Result<PackedPayload> read_packed_file(const std::string& path, const PackedCont
   RETURN_IF_ERROR(check_shape(*file, content));
   const std::byte* payload = file->bytes().data() + head_bytes(content);
   const std::byte* table = payload + content.byte_count();
+  read_ahead(file->bytes());
   RETURN_IF_ERROR(for_each_block(content, pool, [&](int, size_t index) -> Status {
     const auto bytes = bytes_of(content.blocks[index], payload);
     uint64_t expected;

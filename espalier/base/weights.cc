@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "espalier/base/mapped_file.h"
+
 namespace espalier {
 namespace {
 

@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "espalier/base/dtype.h"
-#include "espalier/base/mapped_file.h"
 #include "espalier/base/result.h"
 
 namespace espalier {
+
+class MappedFile;
 
 // A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that
 // block encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment

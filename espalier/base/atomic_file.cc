@@ -1,6 +1,7 @@
 #include "espalier/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <random>
 #include <utility>
@@ -54,6 +56,23 @@ Result<Place> examine(const std::string& path) {
   return Place{target, info.st_mode & 07777};
 }
 
+constexpr size_t kRandomDigits = 8;  // ".1a2b3c4d" behind the name
+
+bool is_temporary(const std::string& name, const std::string& suffix) {
+  if (name.size() < suffix.size() + 1 + kRandomDigits) return false;
+  const size_t dot = name.size() - kRandomDigits - 1;
+  return name[dot] == '.' && name.find_first_not_of("0123456789abcdef", dot + 1) == name.npos &&
+         name.compare(dot - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+// False: remove_abandoned() of another process was faster, between open and lock. Where a file
+// system knows no locks, nobody removes anything.
+bool lock_for_writing(int descriptor) {
+  ::flock(descriptor, LOCK_EX);
+  struct stat info {};
+  return ::fstat(descriptor, &info) == 0 && info.st_nlink > 0;
+}
+
 }  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
@@ -65,6 +84,10 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
     const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) break;
+    if (!lock_for_writing(descriptor)) {
+      ::close(descriptor);
+      continue;
+    }
     if (place.mode) ::fchmod(descriptor, *place.mode);
     std::FILE* stream = ::fdopen(descriptor, "wb");
     if (stream == nullptr) {
@@ -103,16 +126,41 @@ Status AtomicFile::write(std::span<const std::byte> bytes) {
   return write_problem(path_);
 }
 
-Status AtomicFile::finish() {
+Status AtomicFile::write_at(int64_t offset, std::span<const std::byte> bytes) const {
+  CHECK(stream_ != nullptr);
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(::fileno(stream_), bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return write_problem(path_);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+  return Ok{};
+}
+
+Status AtomicFile::finish(Durability durability) {
   CHECK(stream_ != nullptr);
   AtomicFile file = std::move(*this);  // goes on every way out, unless it has been renamed
   const bool failed = std::ferror(file.stream_) != 0 || std::fflush(file.stream_) != 0 ||
-                      ::fsync(::fileno(file.stream_)) != 0;
+                      (durability == Durability::kAtOnce && ::fsync(::fileno(file.stream_)) != 0);
   if (failed) return write_problem(file.path_);
   if (std::fclose(std::exchange(file.stream_, nullptr)) != 0) return write_problem(file.path_);
   if (::rename(file.temporary_.c_str(), file.path_.c_str()) != 0) return write_problem(file.path_);
   file.temporary_.clear();
   return Ok{};
+}
+
+void remove_abandoned(const std::string& folder, const std::string& suffix) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (!is_temporary(at->path().filename().string(), suffix)) continue;
+    const std::string path = at->path().string();
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+    ::close(descriptor);
+  }
 }
 
 }  // namespace espalier

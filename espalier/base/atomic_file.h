@@ -2,11 +2,15 @@
 // a temporary file beside it, which finish() renames; without that the destructor removes it, so no
 // error, full disk or early return leaves a half-written file. A new file gets the permissions that
 // any new file gets (the process's umask), one that replaces another those of the other. A link
-// stays, and the file behind it is replaced; devices, pipes and folders are refused. One thread at
-// a time.
+// stays, and the file behind it is replaced; devices, pipes and folders are refused.
+//
+// The temporary file is locked as long as it is written, so that one whose process was killed can
+// be told from one that is still alive (remove_abandoned). One thread at a time, but for
+// write_at().
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -14,6 +18,10 @@
 #include "espalier/base/result.h"
 
 namespace espalier {
+
+// Whether a file that was finished survives a power failure. kWhenWritten leaves the time to the
+// system, for files whose damage is noticed and can be undone.
+enum class Durability : uint8_t { kAtOnce, kWhenWritten };
 
 class AtomicFile {
  public:
@@ -23,8 +31,10 @@ class AtomicFile {
   ~AtomicFile();
 
   Status write(std::span<const std::byte> bytes);
+  // At a place of its own, by any thread. A file is written by write() or by this, not both.
+  Status write_at(int64_t offset, std::span<const std::byte> bytes) const;
   // The file takes its name, or is removed; nothing can be written afterwards.
-  Status finish();
+  Status finish(Durability durability = Durability::kAtOnce);
 
  private:
   AtomicFile(std::string path, std::string temporary, std::FILE* stream)
@@ -34,5 +44,9 @@ class AtomicFile {
   std::string temporary_;        // its name until it is renamed, then ""
   std::FILE* stream_ = nullptr;  // null after finish()
 };
+
+// Removes what processes that were killed left in `folder` of files whose names end in `suffix`.
+// Temporary files that a living process writes stay; whatever cannot be removed stays too.
+void remove_abandoned(const std::string& folder, const std::string& suffix);
 
 }  // namespace espalier

@@ -26,7 +26,7 @@ struct Descriptor {
   }
 };
 
-Result<size_t> regular_file_size(int fd, const std::string& path) {
+Result<struct stat> examine_regular_file(int fd, const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return file_error("cannot examine", path);
   if (!S_ISREG(info.st_mode)) {
@@ -35,20 +35,49 @@ Result<size_t> regular_file_size(int fd, const std::string& path) {
                  .actual = S_ISDIR(info.st_mode) ? "a directory" : "a special file",
                  .fix = "Name the file itself."};
   }
-  return static_cast<size_t>(info.st_size);
+  return info;
+}
+
+std::string identity_of(const struct stat& info) {
+#ifdef __APPLE__
+  const timespec& changed = info.st_mtimespec;
+#else
+  const timespec& changed = info.st_mtim;
+#endif
+  return fmt::format("{} bytes, changed at {}.{:09}, inode {}", info.st_size, changed.tv_sec,
+                     changed.tv_nsec, info.st_ino);
+}
+
+void advise(std::span<const std::byte> bytes, int advice) {
+  const auto page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t first = at / page_bytes * page_bytes;
+  ::madvise(reinterpret_cast<void*>(first), at + bytes.size() - first, advice);
 }
 
 }  // namespace
 
+void read_ahead(std::span<const std::byte> bytes) { advise(bytes, MADV_WILLNEED); }
+
+#ifdef MADV_POPULATE_READ
+void map_pages(std::span<const std::byte> bytes) { advise(bytes, MADV_POPULATE_READ); }
+#else
+void map_pages(std::span<const std::byte> bytes) { read_ahead(bytes); }
+#endif
+
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return file_error("cannot open", path);
-  ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
-  if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
+  ASSIGN_OR_RETURN(const struct stat info, examine_regular_file(file.fd, path));
+  const auto size = static_cast<size_t>(info.st_size);
+  std::string identity = identity_of(info);
+  if (size == 0) {
+    return std::shared_ptr<const MappedFile>(new MappedFile(path, std::move(identity), {}));
+  }
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
   if (address == MAP_FAILED) return file_error("cannot map", path);
   return std::shared_ptr<const MappedFile>(
-      new MappedFile(path, {static_cast<const std::byte*>(address), size}));
+      new MappedFile(path, std::move(identity), {static_cast<const std::byte*>(address), size}));
 }
 
 MappedFile::~MappedFile() {
@@ -58,7 +87,8 @@ MappedFile::~MappedFile() {
 Result<std::string> read_text_file(const std::string& path, size_t limit_bytes) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return file_error("cannot open", path);
-  ASSIGN_OR_RETURN(const size_t size, regular_file_size(file.fd, path));
+  ASSIGN_OR_RETURN(const struct stat info, examine_regular_file(file.fd, path));
+  const auto size = static_cast<size_t>(info.st_size);
   if (size > limit_bytes) {
     return Error{.what = fmt::format("'{}' is too large", path),
                  .expected = fmt::format("at most {} bytes", limit_bytes),

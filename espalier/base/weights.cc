@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "espalier/base/mapped_file.h"
+
 namespace espalier {
 namespace {
 
@@ -53,6 +55,13 @@ std::span<const std::byte> TensorView::row(int64_t index) const {
 
 std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+Weights Weights::of_files(std::map<std::string, TensorView> tensors,
+                          const std::vector<std::shared_ptr<const MappedFile>>& files) {
+  Weights weights(std::move(tensors), {files.begin(), files.end()});
+  for (const auto& file : files) weights.identity_ += file->identity() + "\n";
+  return weights;
 }
 
 Result<TensorView> Weights::get(const std::string& name) const {

@@ -20,6 +20,8 @@
 
 namespace espalier {
 
+class MappedFile;
+
 // A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that
 // block encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment
 // promise.
@@ -49,8 +51,13 @@ class Weights {
   Weights(std::map<std::string, TensorView> tensors,
           std::vector<std::shared_ptr<const void>> owners)
       : tensors_(std::move(tensors)), owners_(std::move(owners)) {}
+  // All views point into these files, whose identities make up that of the weights.
+  static Weights of_files(std::map<std::string, TensorView> tensors,
+                          const std::vector<std::shared_ptr<const MappedFile>>& files);
 
   const std::map<std::string, TensorView>& all() const { return tensors_; }
+  // Of the files behind the views, one a line, in order; empty where there are none.
+  const std::string& identity() const { return identity_; }
   bool contains(const std::string& name) const { return tensors_.contains(name); }
   // The tensor, or an error naming it, the nearest existing name, and the expected and actual
   // shape.
@@ -60,6 +67,7 @@ class Weights {
  private:
   std::map<std::string, TensorView> tensors_;
   std::vector<std::shared_ptr<const void>> owners_;
+  std::string identity_;
 };
 
 }  // namespace espalier

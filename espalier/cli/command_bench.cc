@@ -144,8 +144,7 @@ void print_table(const OrderedJson& report) {
 
 Result<Exit> command_bench(const Options& options) {
   ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
-  ASSIGN_OR_RETURN(const auto engine,
-                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  ASSIGN_OR_RETURN(const auto engine, load_engine(std::move(checkpoint), options));
   ASSIGN_OR_RETURN(const Samples samples, measure_all(*engine, options));
   const OrderedJson report = report_json(*engine, samples);
   if (options.json) {

@@ -52,6 +52,7 @@ OrderedJson model_json(const Options& options) {
   return {{"path", options.model},
           {"load_ms", model->load_ms},
           {"placement", model->engine->executable().placement_report()},
+          {"packed", packed_json(*model->engine)},
           {"memory", memory_json(*model->engine, 0)}};
 }
 
@@ -107,6 +108,9 @@ void print_report(const OrderedJson& report) {
   write_stdout(fmt::format("model          {} loads in {:.0f} ms\n",
                            printable(model["path"].get<std::string>()),
                            model["load_ms"].get<double>()));
+  write_stdout(fmt::format("               packed weights from {} in {:.0f} ms\n",
+                           model["packed"]["from"].get<std::string>(),
+                           model["packed"]["ms"].get<double>()));
   for (const OrderedJson& line : model["placement"]) {
     write_stdout(fmt::format("               {}\n", line.get<std::string>()));
   }

@@ -40,8 +40,7 @@ Status check_dump(const Options& options) {
 Result<Exit> command_dump(const Options& options) {
   ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
   RETURN_IF_ERROR(check_replaces_no_source(checkpoint, *options.output));
-  ASSIGN_OR_RETURN(const auto engine,
-                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  ASSIGN_OR_RETURN(const auto engine, load_engine(std::move(checkpoint), options));
   const StopGuard guard;
   RETURN_IF_ERROR(engine::dump_weights(*engine, *options.output, &guard.stopped()));
   note(fmt::format("{} tensors written to {}", engine->tensors().size(), *options.output));

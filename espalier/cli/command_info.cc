@@ -89,6 +89,7 @@ Result<OrderedJson> info_json(const engine::Engine& engine) {
       {"work", OrderedJson::array({work_json(engine, program, 1),
                                    work_json(engine, program, engine.options().window)})},
       {"placement", engine.executable().placement_report()},
+      {"packed", packed_json(engine)},
       {"memory", memory_json(engine, session->kv_bytes())}};
 }
 
@@ -117,8 +118,7 @@ void print_lines(const OrderedJson& json, const std::string& indent) {
 
 Result<Exit> command_info(const Options& options) {
   ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
-  ASSIGN_OR_RETURN(const auto engine,
-                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  ASSIGN_OR_RETURN(const auto engine, load_engine(std::move(checkpoint), options));
   if (options.program) {
     const std::string text = program::print(engine->program(0, program::Head::kArgmax));
     if (options.json) {

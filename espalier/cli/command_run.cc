@@ -59,6 +59,7 @@ void print_report(const LoadedModel& model, const engine::Session& session,
                         {"finish_reason", name_of(answer.finish_reason)},
                         {"seed", seed},
                         {"timings", timings_json(answer.timings, model.load_ms)},
+                        {"packed", packed_json(*model.engine)},
                         {"memory", memory_json(*model.engine, session.kv_bytes())}};
   if (answer.error) report["error"] = answer.error->message();
   if (!logprobs.is_null()) report["logprobs"] = logprobs;

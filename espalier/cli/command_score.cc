@@ -46,7 +46,7 @@ Result<std::unique_ptr<const engine::Engine>> load(const Options& options,
   if (options.ids_file) {
     ASSIGN_OR_RETURN(ids, read_ids(*options.ids_file));
     ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
-    return engine::Engine::load(std::move(checkpoint), engine_options(options));
+    return load_engine(std::move(checkpoint), options);
   }
   ASSIGN_OR_RETURN(const std::string input, read_input(options, "text"));
   RETURN_IF_ERROR(check_text(input));

@@ -202,6 +202,9 @@ constexpr Flag kFlags[] = {
      set_integer<&Options::window, 1, program::kMaxWindowRows>},
     {"--context", "", "N", kEngine, kComputes, "longest text in tokens; by default the model's",
      set_integer<&Options::context, 1>},
+    {"--packed-cache", "", "DIR", kEngine, kComputes | kDoctor,
+     "keep packed weights there; off: nowhere (default ~/.cache/espalier/packed)",
+     set_text<&Options::packed_cache>},
     {"--threads", "", "N", kEngine, kComputes, "by default the number of physical cores",
      set_integer<&Options::threads, 1, kMaxThreads>},
 

@@ -29,6 +29,24 @@ OrderedJson timings_json(const engine::Timings& timings, double load_ms) {
           {"calls", timings.calls},     {"rows", timings.rows}};
 }
 
+OrderedJson packed_json(const engine::Engine& engine) {
+  const units::PackedReport& report = engine.executable().packed_report();
+  const auto origin = [&] {
+    switch (report.origin) {
+      case units::PackedOrigin::kMemory:
+        break;
+      case units::PackedOrigin::kWritten:
+        return "written";
+      case units::PackedOrigin::kCache:
+        return "cache";
+    }
+    return "memory";
+  }();
+  OrderedJson json = {{"from", origin}, {"ms", report.elapsed_ms}};
+  if (!report.path.empty()) json["path"] = report.path;
+  return json;
+}
+
 OrderedJson memory_json(const engine::Engine& engine, int64_t kv_bytes) {
   const measure::ProcessMemory process = measure::process_memory();
   const units::MemoryUse use = engine.executable().memory_use();

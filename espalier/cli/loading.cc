@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "espalier/base/clock.h"
@@ -31,6 +32,41 @@ Result<OrderedJson> read_tools(const std::string& path) {
   if (tools.is_null()) return not_tools(path, tools);
   RETURN_IF_ERROR(check_tools(tools, path));
   return tools;
+}
+
+// "" is none: nothing says where, or it is off.
+std::string packed_cache_folder(const Options& options) {
+  if (options.packed_cache) return *options.packed_cache == "off" ? "" : *options.packed_cache;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string folder = variable("ESPALIER_CACHE"); !folder.empty()) {
+    return folder + "/packed";
+  }
+  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) {
+    return folder + "/espalier/packed";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/espalier/packed";
+}
+
+engine::EngineOptions engine_options(const Options& options) {
+  if (options.threads > physical_core_count()) {
+    note(fmt::format("{} threads on {} physical cores: they will wait for each other",
+                     options.threads, physical_core_count()));
+  }
+  return engine::EngineOptions{
+      .unit = options.unit,
+      .window = options.window,
+      .context = options.context,
+      .compile = {.threads = static_cast<int>(options.threads),
+                  .weights = options.weights == "keep" ? units::WeightMode::kKeep
+                                                       : units::WeightMode::kInt8,
+                  .activation_planes = options.activations == 8 ? 1 : 2,
+                  .kv_bits = static_cast<int>(options.kv_bits),
+                  .kernels = options.kernels,
+                  .packed_cache = {.folder = packed_cache_folder(options)}}};
 }
 
 }  // namespace
@@ -77,29 +113,19 @@ Result<ChatFormat> make_chat_format(const formats::Checkpoint& checkpoint, const
   return ChatFormat{std::move(parsed).value(), std::move(render)};
 }
 
-engine::EngineOptions engine_options(const Options& options) {
-  if (options.threads > physical_core_count()) {
-    note(fmt::format("{} threads on {} physical cores: they will wait for each other",
-                     options.threads, physical_core_count()));
-  }
-  return engine::EngineOptions{
-      .unit = options.unit,
-      .window = options.window,
-      .context = options.context,
-      .compile = {.threads = static_cast<int>(options.threads),
-                  .weights = options.weights == "keep" ? units::WeightMode::kKeep
-                                                       : units::WeightMode::kInt8,
-                  .activation_planes = options.activations == 8 ? 1 : 2,
-                  .kv_bits = static_cast<int>(options.kv_bits),
-                  .kernels = options.kernels}};
+Result<std::unique_ptr<const engine::Engine>> load_engine(formats::Checkpoint checkpoint,
+                                                          const Options& options) {
+  ASSIGN_OR_RETURN(auto engine,
+                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  for (const std::string& text : engine->executable().packed_report().notes) note(text);
+  return engine;
 }
 
 Result<LoadedModel> load_model(const Options& options) {
   const Stopwatch watch;
   ASSIGN_OR_RETURN(formats::Checkpoint checkpoint, open_model(options));
   ASSIGN_OR_RETURN(text::Tokenizer tokenizer, take_tokenizer(checkpoint));
-  ASSIGN_OR_RETURN(auto engine,
-                   engine::Engine::load(std::move(checkpoint), engine_options(options)));
+  ASSIGN_OR_RETURN(auto engine, load_engine(std::move(checkpoint), options));
   return LoadedModel{std::move(tokenizer), std::move(engine), watch.elapsed_ms()};
 }
 

@@ -32,7 +32,9 @@ struct ChatFormat {
 };
 Result<ChatFormat> make_chat_format(const formats::Checkpoint& checkpoint, const Options& options);
 
-engine::EngineOptions engine_options(const Options& options);
+// Loads it and says on stderr what it says about the cache of packed weights.
+Result<std::unique_ptr<const engine::Engine>> load_engine(formats::Checkpoint checkpoint,
+                                                          const Options& options);
 
 struct LoadedModel {
   text::Tokenizer tokenizer;

@@ -29,6 +29,7 @@ struct Options {
 
   // The engine.
   std::string model, unit, kernels, weights = "int8";
+  std::optional<std::string> packed_cache;  // a folder, or "off"
   int64_t window = 64, threads = 0, activations = 16, kv_bits = 16, context = 0;
 
   // The answer.

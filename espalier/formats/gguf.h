@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/base/mapped_file.h"
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
 
@@ -82,8 +83,8 @@ class GgufMetadata {
 struct Gguf {
   GgufMetadata metadata;  // of the first file of a split set
   std::map<std::string, TensorView> tensors;
-  std::vector<std::shared_ptr<const void>> owners;  // keep the bytes behind all views alive
-  std::vector<std::string> files;                   // that it was read from
+  std::vector<std::shared_ptr<const MappedFile>> owners;  // keep the bytes behind all views alive
+  std::vector<std::string> files;                         // that it was read from
 };
 
 // `path`: a GGUF file; of a split set ("name-00001-of-00003.gguf") any file, the others are found

@@ -65,7 +65,7 @@ Result<Checkpoint> translate(Gguf gguf, const std::string& path) {
     ASSIGN_OR_RETURN(gguf.tensors, translate(std::move(gguf.tensors), *architecture));
   }
   RETURN_IF_ERROR(read_text_parts(metadata, checkpoint));
-  checkpoint.weights = Weights(std::move(gguf.tensors), std::move(gguf.owners));
+  checkpoint.weights = Weights::of_files(std::move(gguf.tensors), gguf.owners);
   checkpoint.files = std::move(gguf.files);
   return checkpoint;
 }

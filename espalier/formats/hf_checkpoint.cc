@@ -247,7 +247,7 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   ASSIGN_OR_RETURN(Safetensors content, open_weights(root, weights_path));
   RETURN_IF_ERROR(check_no_scales(root, content.tensors));
   ASSIGN_OR_RETURN(auto tensors, strip_prefixes(std::move(content.tensors)));
-  checkpoint.weights = Weights(std::move(tensors), std::move(content.owners));
+  checkpoint.weights = Weights::of_files(std::move(tensors), content.owners);
   checkpoint.files = std::move(content.files);
   for (const char* name : kTextFiles) {
     if (is_there(root / name)) checkpoint.files.push_back((root / name).string());

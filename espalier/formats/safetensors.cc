@@ -138,7 +138,7 @@ class Shards {
 
   std::filesystem::path folder_;
   std::map<std::string, Safetensors> shards_;  // by file name
-  std::vector<std::shared_ptr<const void>> owners_;
+  std::vector<std::shared_ptr<const MappedFile>> owners_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/base/mapped_file.h"
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
 
@@ -20,9 +21,9 @@ namespace espalier::formats {
 
 struct Safetensors {
   std::map<std::string, TensorView> tensors;
-  std::map<std::string, std::string> metadata;      // of the file; empty for a sharded set
-  std::vector<std::shared_ptr<const void>> owners;  // keep the bytes behind the views alive
-  std::vector<std::string> files;                   // that it was read from
+  std::map<std::string, std::string> metadata;            // of the file; empty for a sharded set
+  std::vector<std::shared_ptr<const MappedFile>> owners;  // keep the bytes behind the views alive
+  std::vector<std::string> files;                         // that it was read from
 };
 
 // A file that is already in memory; views point into `bytes` and `owners` stays empty. `source`

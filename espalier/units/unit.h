@@ -41,12 +41,20 @@ inline Status check_kv_rows(const program::ProgramSet& programs) {
   return Ok{};
 }
 
+// Where packed weights are kept between loads (docs/architecture.md). Units that pack none, and
+// weights that come from no file, leave it alone.
+struct PackedCache {
+  std::string folder = {};                  // "": they are not kept
+  int64_t limit_bytes = int64_t{20} << 30;  // of the folder; beyond it the oldest files go
+};
+
 struct CompileOptions {
   int threads = 0;                         // 0: physical cores
   WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
   int activation_planes = 2;               // 2: 16-bit fixed point, 1: 8-bit
   int kv_bits = 16;          // of K and V in a state: fp16, or int8 with a scale a head
   std::string kernels = {};  // "" chooses the best present; or a name of kernel_names()
+  PackedCache packed_cache = {};
 };
 
 // One call. Spans have the sizes of the function; only the first `row_count` rows are computed.
@@ -74,8 +82,22 @@ struct Capabilities {
 };
 
 struct MemoryUse {
-  int64_t weight_bytes = 0;   // packed weights, anonymous memory
+  int64_t weight_bytes = 0;   // packed weights, wherever they lie (PackedReport)
   int64_t scratch_bytes = 0;  // activations and staging
+};
+
+// Where the weights that compile() has packed lie.
+enum class PackedOrigin : uint8_t {
+  kMemory,   // in memory of this process: packed by it, or not packed at all
+  kWritten,  // in a file of the cache that this process has packed and mapped
+  kCache,    // in a file of the cache that was there
+};
+
+struct PackedReport {
+  PackedOrigin origin = PackedOrigin::kMemory;
+  std::string path = {};                // of the file; "" in memory
+  double elapsed_ms = 0;                // to find or to make them
+  std::vector<std::string> notes = {};  // why a cache was of no use; nothing was lost but time
 };
 
 class State {
@@ -116,6 +138,7 @@ class Executable {
 
   virtual Capabilities capabilities() const = 0;
   virtual MemoryUse memory_use() const = 0;
+  virtual const PackedReport& packed_report() const = 0;
   // One line per kind of op: where it runs and with which kernel. For `info` and `doctor`.
   virtual std::vector<std::string> placement_report() const = 0;
 };

@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string_view>
 #include <utility>
 
@@ -115,6 +117,42 @@ TEST(AtomicFile, RefusesWhatIsNoRegularFileAndLeavesItThere) {
   }
   EXPECT_EQ(directory.file_count(), names.size());
   ::close(socket);
+}
+
+TEST(AtomicFile, IsWrittenAtPlacesInAnyOrder) {
+  const TemporaryDirectory directory;
+  AtomicFile file = AtomicFile::create(directory / "file").value();
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  ASSERT_TRUE(file.write_at(6, bytes("world")).ok());
+  ASSERT_TRUE(file.write_at(0, bytes("hello ")).ok());
+  ASSERT_TRUE(file.finish(Durability::kWhenWritten).ok());
+  EXPECT_EQ(*read_text_file(directory / "file"), "hello world");
+}
+
+TEST(AtomicFile, OfAKilledProcessIsRemovedAndOfALivingOneIsNot) {
+  const TemporaryDirectory directory;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto file = AtomicFile::create(directory / "a.packed");
+    const bool told = ::write(ends[1], "x", 1) == 1;
+    while (file.ok() && told) ::pause();
+    ::_exit(1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  directory.write("a.packed", "finished");
+  directory.write("a.packed.old", "not a temporary file");
+  directory.write("note.1234abcd", "of somebody else");
+  ASSERT_EQ(directory.file_count(), 4u);
+  remove_abandoned(directory.path(), ".packed");
+  EXPECT_EQ(directory.file_count(), 4u);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  remove_abandoned(directory.path(), ".packed");
+  EXPECT_EQ(directory.file_count(), 3u);
+  remove_abandoned(directory / "absent", ".packed");
 }
 
 }  // namespace

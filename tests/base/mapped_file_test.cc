@@ -34,6 +34,23 @@ TEST(MappedFile, AnEmptyFileHasNoBytes) {
   EXPECT_TRUE((*file)->bytes().empty());
 }
 
+TEST(MappedFile, HasAnotherIdentityOnceItIsWrittenToOrReplaced) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write("file", "old");
+  const auto identity = [&] { return MappedFile::open(path).value()->identity(); };
+  const std::string first = identity();
+  EXPECT_EQ(identity(), first);
+  std::filesystem::last_write_time(
+      path, std::filesystem::file_time_type::clock::now() - std::chrono::seconds(100));
+  const std::string second = identity();
+  EXPECT_NE(second, first);
+  const auto time = std::filesystem::last_write_time(path);
+  directory.write("other", "new");
+  std::filesystem::last_write_time(directory / "other", time);
+  std::filesystem::rename(directory / "other", path);
+  EXPECT_NE(identity(), second);
+}
+
 TEST(MappedFile, SaysWhyAFileCannotBeOpened) {
   const TemporaryDirectory directory;
   EXPECT_THAT(MappedFile::open(directory / "absent").error().message(), HasSubstr("No such file"));

@@ -23,6 +23,45 @@ std::vector<std::string> greedy_run(std::vector<std::string> more = {}) {
   return arguments;
 }
 
+TEST(Run, KeepsPackedWeightsForTheNextRun) {
+  const TemporaryDirectory directory;
+  const auto run = [&](const std::string& cache, const std::vector<std::string>& environment) {
+    std::vector<std::string> arguments = {"run", "-m", tiny_chat(), "--greedy",
+                                          "-n",  "8",  "--json",    "Hello"};
+    if (!cache.empty()) arguments.insert(arguments.end(), {"--packed-cache", cache});
+    const Outcome outcome = run_espalier(arguments, {.environment = environment});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    Json report = parse_json(outcome.out, "stdout").value();
+    report["err"] = outcome.err;
+    return report;
+  };
+  const Json without = run("off", {});
+  EXPECT_EQ(without["packed"]["from"], "memory");
+  EXPECT_EQ(run("", {})["packed"]["from"], "memory");  // nothing says where the home is
+  const std::string folder = directory.path();
+  for (const auto& [cache, environment] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {folder + "/given", {}},
+           {"", {"HOME=" + folder}},
+           {"", {"HOME=/nowhere", "XDG_CACHE_HOME=" + folder + "/xdg"}},
+           {"", {"XDG_CACHE_HOME=/nowhere", "ESPALIER_CACHE=" + folder + "/own"}}}) {
+    for (const char* from : {"written", "cache"}) {
+      const Json report = run(cache, environment);
+      EXPECT_EQ(report["packed"]["from"], from);
+      EXPECT_GT(report["packed"]["ms"], 0);
+      EXPECT_EQ(report["text"], without["text"]);
+      EXPECT_EQ(report["err"], "");
+      EXPECT_THAT(std::string(report["packed"]["path"]), HasSubstr(folder));
+    }
+  }
+  EXPECT_EQ(run("off", {"HOME=" + folder})["packed"]["from"], "memory");
+  const std::string path = run(folder + "/given", {})["packed"]["path"];
+  std::filesystem::resize_file(path, 5000);
+  EXPECT_THAT(std::string(run(folder + "/given", {})["err"]),
+              MatchesRegex("note: '.*' does not hold the packed weights: expected .*\n"));
+  EXPECT_EQ(run(folder + "/given", {})["err"], "");
+}
+
 TEST(Run, AnswersAsTransformersDoes) {
   const Json golden = expected();
   const Json report = json_of(greedy_run({"--json", golden["prompt"]}));

@@ -16,67 +16,10 @@
 #include "espalier/base/dequantize.h"
 #include "espalier/units/cpu/kernels.h"
 #include "tests/units/emulated_tiles.h"
+#include "tests/units/random_matrix.h"
 
 namespace espalier::units::cpu {
 namespace {
-
-struct HalfFields {
-  Encoding encoding;
-  std::vector<int64_t> at;  // byte offsets of the fp16 fields of a block
-};
-
-const std::vector<HalfFields>& block_encodings() {
-  static const std::vector<HalfFields> kRows = {
-      {Encoding::kQ4_0, {0}},      {Encoding::kQ4_1, {0, 2}}, {Encoding::kQ5_0, {0}},
-      {Encoding::kQ5_1, {0, 2}},   {Encoding::kQ8_0, {0}},    {Encoding::kIQ4_NL, {0}},
-      {Encoding::kQ2_K, {80, 82}}, {Encoding::kQ3_K, {108}},  {Encoding::kQ4_K, {0, 2}},
-      {Encoding::kQ5_K, {0, 2}},   {Encoding::kQ6_K, {208}},
-  };
-  return kRows;
-}
-
-struct Matrix {
-  std::vector<std::byte> bytes;
-  TensorView view;
-};
-
-void put_half(float value, std::byte* at) {
-  const uint16_t half = float_to_half(value);
-  std::memcpy(at, &half, sizeof(half));
-}
-
-// Random bytes are valid integers of every block encoding; the fp16 fields get random finite
-// scales.
-Matrix random_blocks(const HalfFields& fields, int64_t rows, int64_t columns,
-                     std::mt19937_64& random) {
-  const EncodingInfo& info = encoding_info(fields.encoding);
-  Matrix matrix;
-  matrix.bytes.resize(static_cast<size_t>(rows * columns / info.block_elements * info.block_bytes));
-  for (std::byte& b : matrix.bytes) b = static_cast<std::byte>(random());
-  std::normal_distribution<float> scale(0.0f, 0.02f);
-  for (size_t block = 0; block < matrix.bytes.size();
-       block += static_cast<size_t>(info.block_bytes)) {
-    for (const int64_t at : fields.at)
-      put_half(scale(random), &matrix.bytes[block + static_cast<size_t>(at)]);
-  }
-  matrix.view = {fields.encoding, {rows, columns}, matrix.bytes};
-  return matrix;
-}
-
-Matrix float_matrix(Encoding encoding, int64_t rows, int64_t columns, std::mt19937_64& random) {
-  Matrix matrix;
-  const auto size = static_cast<size_t>(encoding_info(encoding).block_bytes);
-  matrix.bytes.resize(static_cast<size_t>(rows * columns) * size);
-  std::normal_distribution<float> normal(0.0f, 0.05f);
-  for (size_t at = 0; at < matrix.bytes.size(); at += size) {
-    const float value = normal(random);
-    const uint16_t narrow =
-        encoding == Encoding::kF16 ? float_to_half(value) : float_to_bfloat16(value);
-    std::memcpy(&matrix.bytes[at], size == 4 ? static_cast<const void*>(&value) : &narrow, size);
-  }
-  matrix.view = {encoding, {rows, columns}, matrix.bytes};
-  return matrix;
-}
 
 std::vector<float> random_rows(int64_t rows, int64_t columns, std::mt19937_64& random) {
   std::normal_distribution<float> normal;

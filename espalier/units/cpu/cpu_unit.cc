@@ -60,7 +60,8 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
        .threads = options.threads == 0 ? physical_core_count() : options.threads,
        .planes = options.activation_planes,
        .kv_bits = options.kv_bits,
-       .keep_floats = options.weights == WeightMode::kKeep});
+       .keep_floats = options.weights == WeightMode::kKeep,
+       .packed_cache = options.packed_cache});
 }
 
 }  // namespace espalier::units::cpu

@@ -109,9 +109,10 @@ Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& pro
   ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(settings.threads));
   std::unique_ptr<CpuExecutable> executable(
       new CpuExecutable(settings, std::move(layout), std::move(pool)));
-  ASSIGN_OR_RETURN(executable->weights_,
-                   WeightStore::build(programs, weights, embedding_tensor, settings.keep_floats,
-                                      *executable->pool_));
+  ASSIGN_OR_RETURN(executable->weights_, WeightStore::build(programs, weights, embedding_tensor,
+                                                            {.keep_floats = settings.keep_floats,
+                                                             .cache = settings.packed_cache},
+                                                            *executable->pool_));
   RETURN_IF_ERROR(executable->make_plans(programs));
   RETURN_IF_ERROR(executable->allocate_scratch());
   return std::unique_ptr<Executable>(std::move(executable));

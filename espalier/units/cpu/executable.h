@@ -29,6 +29,7 @@ struct Settings {
   int planes = 2;
   int kv_bits = 16;
   bool keep_floats = false;
+  PackedCache packed_cache = {};
 };
 
 class CpuExecutable final : public Executable {
@@ -51,6 +52,7 @@ class CpuExecutable final : public Executable {
                         std::span<float> out) const override;
   Capabilities capabilities() const override;
   MemoryUse memory_use() const override;
+  const PackedReport& packed_report() const override { return weights_->packed_report(); }
   std::vector<std::string> placement_report() const override;
 
  private:

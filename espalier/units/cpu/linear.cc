@@ -22,7 +22,7 @@ constexpr int64_t round_up(int64_t value, int64_t multiple) {
 
 void AlignedBytes::Free::operator()(std::byte* bytes) const { std::free(bytes); }
 
-Result<AlignedBytes> AlignedBytes::allocate(int64_t size) {
+Result<AlignedBytes> AlignedBytes::allocate_unfilled(int64_t size) {
   CHECK_GE(size, 0);
   const bool huge = size >= 4 * kHugePageBytes;
   const int64_t alignment = huge ? kHugePageBytes : kLineBytes;
@@ -44,8 +44,13 @@ Result<AlignedBytes> AlignedBytes::allocate(int64_t size) {
     madvise(result.data_.get(), static_cast<size_t>(size / kHugePageBytes * kHugePageBytes),
             MADV_HUGEPAGE);
 #endif
-  std::memset(result.data_.get(), 0, static_cast<size_t>(size));
   result.size_ = size;
+  return result;
+}
+
+Result<AlignedBytes> AlignedBytes::allocate(int64_t size) {
+  ASSIGN_OR_RETURN(AlignedBytes result, allocate_unfilled(size));
+  std::memset(result.data(), 0, static_cast<size_t>(size));
   return result;
 }
 

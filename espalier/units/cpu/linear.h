@@ -30,11 +30,12 @@ namespace espalier::units::cpu {
 
 enum class LinearArithmetic : uint8_t { kInt8Channel, kGroups, kFloat };
 
-// Zeroed bytes, aligned to cache lines (to huge pages where there is enough to fill one).
+// Bytes, zeroed unless wished otherwise, aligned to cache lines (to huge pages where there is enough to fill one).
 class AlignedBytes {
  public:
   AlignedBytes() = default;
   static Result<AlignedBytes> allocate(int64_t size);
+  static Result<AlignedBytes> allocate_unfilled(int64_t size);  // of any content
   std::byte* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
@@ -58,12 +59,19 @@ class PackedLinear {
   // int8 per channel that lies in memory of the caller, who keeps it.
   static PackedLinear over(const LinearLayout& layout);
 
+  // The same in steps, for a caller that owns the memory: form and sizes of all rows of `tensor`;
+  // its panels, some at a time, by any thread, each byte of them written; and where they lie.
+  static Result<PackedLinear> plan(const TensorView& tensor, bool keep_floats);
+  Status pack_panels(const TensorView& tensor, int64_t first_panel, int64_t panel_count,
+                     std::byte* out) const;
+  void set_panels(const std::byte* panels) { layout_.panels = panels; }
+
   LinearArithmetic arithmetic() const;
   Encoding encoding() const { return encoding_; }      // as stored in the checkpoint
   int64_t rows() const { return layout_.rows; }        // outputs, without padding
   int64_t columns() const { return layout_.columns; }  // K
   int64_t panel_count() const { return (rows() + kPanelOutputs - 1) / kPanelOutputs; }
-  int64_t byte_count() const { return storage_.size(); }
+  int64_t byte_count() const { return panel_count() * layout_.panel_bytes; }
   // Planes that Activations for this weight need: `requested` (1 or 2), or 0 for float arithmetic.
   int activation_planes(int requested) const;
 
@@ -80,7 +88,7 @@ class PackedLinear {
 
   Encoding encoding_ = Encoding::kF32;
   LinearLayout layout_ = {};
-  AlignedBytes storage_;
+  AlignedBytes storage_;  // empty where the caller owns the panels
 };
 
 class Activations {

@@ -1,8 +1,10 @@
 // From stored weights to panels, and back to fp32. The only file that knows both sides.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "espalier/base/check.h"
 #include "espalier/base/dequantize.h"
@@ -78,15 +80,18 @@ class GroupSlot {
   static int64_t record_bytes(const LinearLayout& layout) { return GroupSlot(layout, 0, 1).at_; }
   int64_t elements() const { return layout_.form == WeightForm::kBytes16 ? 16 : 32; }
 
-  void write(const QuantizedGroup& group, int32_t zero_point, std::byte* panels) const {
-    for (int64_t k = 0; k < elements(); ++k) {
-      const auto unsigned_q = static_cast<uint8_t>(group.q[k] + zero_point);
-      std::byte& place = panels[at_ + byte_index(k)];
-      place = nibbles() ? place | static_cast<std::byte>(unsigned_q << shift(k))
-                        : std::byte{unsigned_q};
+  // Whole steps at a time: they are the units that stay together.
+  void write(const QuantizedGroup& group, int32_t zero_point, std::byte* panel) const {
+    uint8_t q[32];
+    for (int64_t k = 0; k < 32; ++k) q[k] = static_cast<uint8_t>(group.q[k] + zero_point);
+    const int64_t stride = nibbles() ? 2 * kStepElements : kStepElements;
+    for (int64_t k = 0; k < elements(); k += stride) {
+      auto step = load_step(q + k);
+      if (nibbles()) step |= load_step(q + k + kStepElements) << 4;
+      std::memcpy(panel + at_ + byte_index(k), &step, sizeof(step));
     }
-    write_scale(group.scale, 0, panels);
-    if (layout_.has_offsets) write_scale(group.offset, 1, panels);
+    write_scale(group.scale, 0, panel);
+    if (layout_.has_offsets) write_scale(group.offset, 1, panel);
   }
 
   void read(int32_t zero_point, std::span<float> out) const {
@@ -99,6 +104,12 @@ class GroupSlot {
   }
 
  private:
+  static uint32_t load_step(const uint8_t* q) {
+    uint32_t step;
+    std::memcpy(&step, q, sizeof(step));
+    return step;
+  }
+
   bool nibbles() const { return layout_.form == WeightForm::kNibbles32; }
   // Nibbles: two steps share a line, the even one in the low halves.
   int64_t byte_index(int64_t k) const {
@@ -110,14 +121,14 @@ class GroupSlot {
   int64_t scale_at(int64_t which) const {
     return at_ + quant_bytes_ + (which * kPanelOutputs + lane_) * scale_bytes_;
   }
-  void write_scale(float value, int64_t which, std::byte* panels) const {
+  void write_scale(float value, int64_t which, std::byte* panel) const {
     if (layout_.wide_scales) {
-      std::memcpy(panels + scale_at(which), &value, sizeof(value));
+      std::memcpy(panel + scale_at(which), &value, sizeof(value));
       return;
     }
     const uint16_t half = float_to_half(value);
     CHECK(half_to_float(half) == value);  // these encodings store halves
-    std::memcpy(panels + scale_at(which), &half, sizeof(half));
+    std::memcpy(panel + scale_at(which), &half, sizeof(half));
   }
   float read_scale(int64_t which) const {
     float value;
@@ -138,77 +149,94 @@ Error not_finite(Encoding encoding, int64_t row) {
   return not_finite_error(fmt::format("row {} of a {} weight", row, name_of(encoding)));
 }
 
-Status pack_groups(const TensorView& tensor, int64_t first_row, const LinearLayout& layout,
-                   std::byte* panels) {
+// Panels are packed one by one: all bytes of a panel are written, in the order in which they lie,
+// from 16 rows at a time.
+struct PanelRows {
+  int64_t first = 0;  // in the tensor
+  int64_t count = 0;  // at most kPanelOutputs
+};
+
+Status pack_group_panel(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
+                        std::byte* panel) {
+  // Groups of outputs that are not there are 0 by their zero scale.
+  if (rows.count < kPanelOutputs) std::memset(panel, 0, static_cast<size_t>(layout.panel_bytes));
   const GroupRow& form = *group_row(tensor.encoding);
   const int64_t groups = layout.columns / group_elements(tensor.encoding);
   QuantizedGroup group;
-  for (int64_t output = 0; output < layout.rows; ++output) {
-    const auto row = tensor.row(first_row + output);
-    for (int64_t index = 0; index < groups; ++index) {
-      decode_group(tensor.encoding, row, index, group);
+  for (int64_t index = 0; index < groups; ++index) {
+    for (int64_t lane = 0; lane < rows.count; ++lane) {
+      decode_group(tensor.encoding, tensor.row(rows.first + lane), index, group);
       if (!std::isfinite(group.scale) || !std::isfinite(group.offset)) {
-        return not_finite(tensor.encoding, first_row + output);
+        return not_finite(tensor.encoding, rows.first + lane);
       }
-      GroupSlot(layout, output, index).write(group, form.zero_point, panels);
+      GroupSlot(layout, lane, index).write(group, form.zero_point, panel);
     }
   }
   return Ok();
 }
 
-// Bytes that no weight fills (columns and outputs of the padding) must mean 0. Group forms are 0 by
-// their zero scale, and have no padded columns.
-void pack_int8_row(std::span<const float> values, float absmax, int64_t output,
-                   const LinearLayout& layout, std::byte* panels) {
-  const float scale = absmax / 127.0f;
-  const int64_t lane = output % kPanelOutputs;
-  std::byte* panel = panels + output / kPanelOutputs * layout.panel_bytes;
-  for (int64_t k = 0; k < layout.columns; ++k) {
-    // A denormal scale is so coarse that the quotient may exceed 127.
-    const float quotient = scale == 0.0f ? 0.0f : values[static_cast<size_t>(k)] / scale;
-    const float q = std::nearbyint(std::clamp(quotient, -127.0f, 127.0f));
-    panel[quant_index(k, lane)] = static_cast<std::byte>(static_cast<int32_t>(q) + 128);
+// The largest absolute value; nothing where one is not finite. Over bits, because a maximum of
+// floats forgets a NaN.
+std::optional<float> finite_absmax(std::span<const float> values) {
+  int32_t largest = 0;
+  for (const float value : values) {
+    largest = std::max(largest, std::bit_cast<int32_t>(value) & 0x7fffffff);
   }
-  std::memcpy(panel + layout.padded_columns * kPanelOutputs + lane * int64_t{sizeof(float)}, &scale,
-              sizeof(scale));
+  const auto absmax = std::bit_cast<float>(largest);
+  return std::isfinite(absmax) ? std::optional(absmax) : std::nullopt;
 }
 
-Status pack_int8(const TensorView& tensor, int64_t first_row, const LinearLayout& layout,
-                 int64_t byte_count, std::byte* panels) {
-  for (int64_t at = 0; at < byte_count; at += layout.panel_bytes) {
-    std::memset(panels + at, 128, static_cast<size_t>(layout.padded_columns * kPanelOutputs));
-  }
+// Columns and outputs of the padding mean 0.
+Status pack_int8_panel(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
+                       std::byte* panel) {
+  const int64_t quant_bytes = layout.padded_columns * kPanelOutputs;
+  std::memset(panel, 128, static_cast<size_t>(quant_bytes));
+  std::memset(panel + quant_bytes, 0, static_cast<size_t>(layout.panel_bytes - quant_bytes));
   std::vector<float> values(static_cast<size_t>(layout.columns));
-  for (int64_t output = 0; output < layout.rows; ++output) {
-    dequantize(tensor.encoding, tensor.row(first_row + output), values);
-    float absmax = 0.0f;
-    for (const float value : values) {
-      if (!std::isfinite(value)) return not_finite(tensor.encoding, first_row + output);
-      absmax = std::max(absmax, std::fabs(value));
+  std::vector<uint8_t> quants(static_cast<size_t>(layout.padded_columns), 128);
+  for (int64_t lane = 0; lane < rows.count; ++lane) {
+    dequantize(tensor.encoding, tensor.row(rows.first + lane), values);
+    const std::optional<float> absmax = finite_absmax(values);
+    if (!absmax) return not_finite(tensor.encoding, rows.first + lane);
+    const float scale = *absmax / 127.0f;
+    if (scale != 0.0f) {
+      // A denormal scale is so coarse that the quotient may exceed 127.
+      for (size_t k = 0; k < values.size(); ++k) {
+        const float q = std::nearbyint(std::clamp(values[k] / scale, -127.0f, 127.0f));
+        quants[k] = static_cast<uint8_t>(static_cast<int32_t>(q) + 128);
+      }
+      for (int64_t k = 0; k < layout.padded_columns; k += kStepElements) {
+        std::memcpy(panel + quant_index(k, lane), &quants[static_cast<size_t>(k)], kStepElements);
+      }
     }
-    pack_int8_row(values, absmax, output, layout, panels);
+    std::memcpy(panel + quant_bytes + lane * int64_t{sizeof(float)}, &scale, sizeof(scale));
   }
   return Ok();
 }
 
 int64_t float_bytes(WeightForm form) { return form == WeightForm::kFloat32 ? 4 : 2; }
 
-Status pack_floats(const TensorView& tensor, int64_t first_row, const LinearLayout& layout,
-                   std::byte* panels) {
-  const int64_t size = float_bytes(layout.form);
+// 16-bit floats stay as they are stored; everything else is computed as fp32.
+template <typename Stored>
+void scatter_floats(const std::byte* values, int64_t columns, int64_t lane, std::byte* panel) {
+  for (int64_t k = 0; k < columns; ++k) {
+    std::memcpy(panel + (k * kPanelOutputs + lane) * int64_t{sizeof(Stored)},
+                values + k * int64_t{sizeof(Stored)}, sizeof(Stored));
+  }
+}
+
+Status pack_float_panel(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
+                        std::byte* panel) {
+  if (rows.count < kPanelOutputs) std::memset(panel, 0, static_cast<size_t>(layout.panel_bytes));
   std::vector<float> values(static_cast<size_t>(layout.columns));
-  for (int64_t output = 0; output < layout.rows; ++output) {
-    const auto row = tensor.row(first_row + output);
+  for (int64_t lane = 0; lane < rows.count; ++lane) {
+    const auto row = tensor.row(rows.first + lane);
     dequantize(tensor.encoding, row, values);
-    std::byte* panel = panels + output / kPanelOutputs * layout.panel_bytes;
-    for (int64_t k = 0; k < layout.columns; ++k) {
-      const float& value = values[static_cast<size_t>(k)];
-      if (!std::isfinite(value)) return not_finite(tensor.encoding, first_row + output);
-      // 16-bit floats stay as they are stored; everything else is computed as fp32.
-      const std::byte* source =
-          size == 2 ? row.data() + k * size : reinterpret_cast<const std::byte*>(&value);
-      std::memcpy(panel + (k * kPanelOutputs + output % kPanelOutputs) * size, source,
-                  static_cast<size_t>(size));
+    if (!finite_absmax(values)) return not_finite(tensor.encoding, rows.first + lane);
+    if (layout.form == WeightForm::kFloat32) {
+      scatter_floats<float>(std::as_bytes(std::span(values)).data(), layout.columns, lane, panel);
+    } else {
+      scatter_floats<uint16_t>(row.data(), layout.columns, lane, panel);
     }
   }
   return Ok();
@@ -245,30 +273,48 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, boo
 
 }  // namespace
 
+Result<PackedLinear> PackedLinear::plan(const TensorView& tensor, bool keep_floats) {
+  PackedLinear packed;
+  packed.encoding_ = tensor.encoding;
+  ASSIGN_OR_RETURN(packed.layout_, layout_for(tensor, tensor.rows(), keep_floats));
+  return packed;
+}
+
+Status PackedLinear::pack_panels(const TensorView& tensor, int64_t first_panel, int64_t panel_count,
+                                 std::byte* out) const {
+  CHECK(first_panel >= 0 && panel_count >= 0 && first_panel <= this->panel_count() - panel_count);
+  const auto pack_panel = [this] {
+    switch (arithmetic()) {
+      case LinearArithmetic::kGroups:
+        return pack_group_panel;
+      case LinearArithmetic::kInt8Channel:
+        return pack_int8_panel;
+      case LinearArithmetic::kFloat:
+        break;
+    }
+    return pack_float_panel;
+  }();
+  for (int64_t panel = first_panel; panel < first_panel + panel_count; ++panel) {
+    const int64_t first_row = panel * kPanelOutputs;
+    const PanelRows rows = {first_row, std::min(kPanelOutputs, layout_.rows - first_row)};
+    RETURN_IF_ERROR(pack_panel(tensor, rows, layout_, out));
+    out += layout_.panel_bytes;
+  }
+  return Ok{};
+}
+
 Result<PackedLinear> PackedLinear::pack(const TensorView& tensor, int64_t first_row,
                                         int64_t row_count, bool keep_floats) {
   CHECK(first_row >= 0 && row_count >= 0 && first_row <= tensor.rows() - row_count);
-  PackedLinear packed;
-  packed.encoding_ = tensor.encoding;
-  ASSIGN_OR_RETURN(packed.layout_, layout_for(tensor, row_count, keep_floats));
-  LinearLayout& layout = packed.layout_;
-  ASSIGN_OR_RETURN(packed.storage_,
-                   AlignedBytes::allocate(packed.panel_count() * layout.panel_bytes));
+  TensorView part = tensor;
+  part.shape = {row_count, tensor.columns()};
+  part.bytes = tensor.bytes.subspan(static_cast<size_t>(first_row * tensor.row_bytes()),
+                                    static_cast<size_t>(row_count * tensor.row_bytes()));
+  ASSIGN_OR_RETURN(PackedLinear packed, plan(part, keep_floats));
+  ASSIGN_OR_RETURN(packed.storage_, AlignedBytes::allocate_unfilled(packed.byte_count()));
   std::byte* panels = packed.storage_.data();
-  layout.panels = panels;
-  Status status = Ok();
-  switch (packed.arithmetic()) {
-    case LinearArithmetic::kGroups:
-      status = pack_groups(tensor, first_row, layout, panels);
-      break;
-    case LinearArithmetic::kInt8Channel:
-      status = pack_int8(tensor, first_row, layout, packed.byte_count(), panels);
-      break;
-    case LinearArithmetic::kFloat:
-      status = pack_floats(tensor, first_row, layout, panels);
-      break;
-  }
-  RETURN_IF_ERROR(status);
+  packed.set_panels(panels);
+  RETURN_IF_ERROR(packed.pack_panels(part, 0, packed.panel_count(), panels));
   return packed;
 }
 

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <new>
-#include <numeric>
+#include <utility>
 
 #include "espalier/base/check.h"
 #include "espalier/base/dequantize.h"
 #include "espalier/program/weight_view.h"
+#include "espalier/units/cpu/matrix_packing.h"
 
 namespace espalier::units::cpu {
-
-constexpr const char* kSmaller = "Use a smaller model or a smaller encoding.";  // what to do
 
 using program::Op;
 using program::OpKind;
@@ -22,7 +20,8 @@ using program::Weight;
 Result<std::unique_ptr<WeightStore>> WeightStore::build(const program::ProgramSet& programs,
                                                         const Weights& weights,
                                                         const std::string& embedding_tensor,
-                                                        bool keep_floats, ThreadPool& pool) {
+                                                        const PackingOptions& options,
+                                                        ThreadPool& pool) try {
   auto store = std::make_unique<WeightStore>();
   ASSIGN_OR_RETURN(const TensorView embedding, weights.get(embedding_tensor));
   store->add({.tensor = embedding_tensor,
@@ -32,7 +31,8 @@ Result<std::unique_ptr<WeightStore>> WeightStore::build(const program::ProgramSe
               .tensor_rows = embedding.rows()},
              Role::kMatrix);
   for (const auto& function : programs.functions) store->collect(function);
-  RETURN_IF_ERROR(store->fill_all(weights, keep_floats, pool));
+  RETURN_IF_ERROR(store->fill_floats(weights));
+  RETURN_IF_ERROR(store->fill_matrices(weights, options, pool));
 
   std::map<std::string, std::vector<size_t>> by_tensor;
   for (const auto& [key, piece] : store->index_) by_tensor[std::get<1>(key)].push_back(piece);
@@ -41,6 +41,9 @@ Result<std::unique_ptr<WeightStore>> WeightStore::build(const program::ProgramSe
     store->tensors_.push_back({name, view.rows(), view.columns(), std::move(pieces)});
   }
   return store;
+} catch (const std::bad_alloc&) {
+  return out_of_memory_error("no memory to pack the weights", {},
+                             "Use a smaller model or a smaller encoding.");
 }
 
 // Which weights of an op are matrices of a product: the first of linear and of the heads. The first
@@ -60,62 +63,50 @@ void WeightStore::collect(const program::Program& program) {
 
 void WeightStore::add(const Weight& weight, Role role) {
   if (index_.try_emplace(key_of(weight, role), pieces_.size()).second) {
-    pieces_.push_back({.weight = weight, .role = role, .matrix = nullptr, .floats = {}});
+    pieces_.push_back({.weight = weight, .role = role, .matrix = std::nullopt, .floats = {}});
   }
 }
 
-Status WeightStore::fill(Piece& piece, const Weights& weights, bool keep_floats) try {
-  ASSIGN_OR_RETURN(const TensorView view, program::weight_view(piece.weight, weights));
-  if (piece.role == Role::kMatrix) {
-    auto packed = PackedLinear::pack(view, 0, view.rows(), keep_floats);
-    if (!packed.ok()) return packed.error().with_context(piece.weight.tensor);
-    piece.matrix = std::make_unique<PackedLinear>(std::move(packed).value());
-    return Ok{};
-  }
-  std::vector<float> stored(static_cast<size_t>(view.element_count()));
-  dequantize(view.encoding, view.bytes, stored);
-  RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", piece.weight.tensor), stored));
-  if (piece.role == Role::kVector) {
-    piece.floats = std::move(stored);
-    return Ok{};
-  }
-  piece.floats.resize(stored.size());
-  const auto channels = static_cast<size_t>(view.rows()),
-             kernel = static_cast<size_t>(view.columns());
-  for (size_t c = 0; c < channels; ++c) {
-    for (size_t k = 0; k < kernel; ++k) piece.floats[k * channels + c] = stored[c * kernel + k];
+Status WeightStore::fill_floats(const Weights& weights) {
+  for (Piece& piece : pieces_) {
+    if (piece.role == Role::kMatrix) continue;
+    ASSIGN_OR_RETURN(const TensorView view, program::weight_view(piece.weight, weights));
+    std::vector<float> stored(static_cast<size_t>(view.element_count()));
+    dequantize(view.encoding, view.bytes, stored);
+    RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", piece.weight.tensor), stored));
+    if (piece.role == Role::kVector) {
+      piece.floats = std::move(stored);
+      continue;
+    }
+    piece.floats.resize(stored.size());
+    const auto channels = static_cast<size_t>(view.rows()),
+               kernel = static_cast<size_t>(view.columns());
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t k = 0; k < kernel; ++k) piece.floats[k * channels + c] = stored[c * kernel + k];
+    }
   }
   return Ok{};
-} catch (const std::bad_alloc&) {
-  return out_of_memory_error(
-      fmt::format("no memory to pack tensor '{}'", piece.weight.tensor),
-      fmt::format("room for {} x {} weights", piece.weight.rows, piece.weight.columns), kSmaller);
 }
 
-// Largest first, so that no thread is left alone with the embedding table at the end.
-Status WeightStore::fill_all(const Weights& weights, bool keep_floats, ThreadPool& pool) {
-  std::vector<size_t> order(pieces_.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
-    return pieces_[a].weight.rows * pieces_[a].weight.columns >
-           pieces_[b].weight.rows * pieces_[b].weight.columns;
-  });
-  std::vector<Status> results(pieces_.size(), Ok{});
-  std::atomic<size_t> next{0};
-  std::atomic<bool> has_no_memory{false};  // not even for the error
-  pool.run([&](int) {
-    for (size_t i = next.fetch_add(1); i < order.size(); i = next.fetch_add(1)) {
-      try {
-        results[order[i]] = fill(pieces_[order[i]], weights, keep_floats);
-      } catch (const std::bad_alloc&) {
-        has_no_memory = true;
-      }
-    }
-  });
-  if (has_no_memory) {
-    return out_of_memory_error("no memory to pack the weights", {}, kSmaller);
+Status WeightStore::fill_matrices(const Weights& weights, const PackingOptions& options,
+                                  ThreadPool& pool) {
+  std::vector<SourceMatrix> sources;
+  for (const Piece& piece : pieces_) {
+    if (piece.role != Role::kMatrix) continue;
+    ASSIGN_OR_RETURN(TensorView view, program::weight_view(piece.weight, weights));
+    sources.push_back({piece.weight.tensor, piece.weight.first_row, std::move(view)});
   }
-  for (const Status& result : results) RETURN_IF_ERROR(result);
+  ASSIGN_OR_RETURN(MatrixPacking packing,
+                   MatrixPacking::plan(std::move(sources), options.keep_floats));
+  // Without files behind them nothing tells these weights from others.
+  const PackedCache cache = weights.identity().empty() ? PackedCache{} : options.cache;
+  ASSIGN_OR_RETURN(packed_,
+                   obtain_packed_weights(packing.content(weights.identity()), cache, pool));
+  std::vector<PackedLinear> matrices = std::move(packing).matrices(packed_.payload.bytes);
+  auto matrix = matrices.begin();
+  for (Piece& piece : pieces_) {
+    if (piece.role == Role::kMatrix) piece.matrix = std::move(*matrix++);
+  }
   return Ok{};
 }
 
@@ -188,7 +179,7 @@ int64_t WeightStore::byte_count() const {
   int64_t bytes = 0;
   for (const Piece& piece : pieces_) {
     bytes += static_cast<int64_t>(piece.floats.size() * sizeof(float));
-    if (piece.matrix != nullptr) bytes += piece.matrix->byte_count();
+    if (piece.matrix) bytes += piece.matrix->byte_count();
   }
   return bytes;
 }
@@ -196,7 +187,7 @@ int64_t WeightStore::byte_count() const {
 std::string WeightStore::summary() const {
   std::map<std::string, int64_t> counts;
   for (const Piece& piece : pieces_) {
-    if (piece.matrix == nullptr) continue;
+    if (!piece.matrix) continue;
     const bool as_int8 = piece.matrix->arithmetic() == LinearArithmetic::kInt8Channel;
     ++counts[fmt::format("{}{}", name_of(piece.matrix->encoding()),
                          as_int8 ? " as int8 per channel" : "")];

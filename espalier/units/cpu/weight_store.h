@@ -3,14 +3,15 @@
 // taps are fp32. What read_rows gives is what the kernels use, for the embedding lookup and for
 // `dump`.
 //
-// Owns all of it; the checkpoint is not needed afterwards. Immutable after build(); any thread may
-// read.
+// Owns all of it, in memory or as a mapped file of the cache; the checkpoint is not needed
+// afterwards. Immutable after build(); any thread may read.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,15 @@
 #include "espalier/base/weights.h"
 #include "espalier/program/program.h"
 #include "espalier/units/cpu/linear.h"
+#include "espalier/units/cpu/packed_cache.h"
+#include "espalier/units/unit.h"
 
 namespace espalier::units::cpu {
+
+struct PackingOptions {
+  bool keep_floats = false;  // PackedLinear::pack
+  PackedCache cache = {};
+};
 
 class WeightStore {
  public:
@@ -34,7 +42,8 @@ class WeightStore {
   static Result<std::unique_ptr<WeightStore>> build(const program::ProgramSet& programs,
                                                     const Weights& weights,
                                                     const std::string& embedding_tensor,
-                                                    bool keep_floats, ThreadPool& pool);
+                                                    const PackingOptions& options,
+                                                    ThreadPool& pool);
 
   // The three forms that ops read. The weight must have been used by an op of the program set in
   // that role.
@@ -48,6 +57,7 @@ class WeightStore {
                  std::span<float> out) const;
 
   int64_t byte_count() const;
+  const PackedReport& packed_report() const { return packed_.report; }
   // Packed matrices by encoding and arithmetic: "q4_1: 210, q8_0: 1".
   std::string summary() const;
 
@@ -57,7 +67,7 @@ class WeightStore {
   struct Piece {
     program::Weight weight;
     Role role = Role::kMatrix;
-    std::unique_ptr<PackedLinear> matrix;
+    std::optional<PackedLinear> matrix;
     std::vector<float> floats;
   };
   using Key = std::tuple<Role, std::string, int64_t, int64_t>;  // role, tensor, first row, rows
@@ -65,14 +75,15 @@ class WeightStore {
   static Key key_of(const program::Weight& weight, Role role) {
     return {role, weight.tensor, weight.first_row, weight.rows};
   }
-  static Status fill(Piece& piece, const Weights& weights, bool keep_floats);
   static void read_piece(const Piece& piece, int64_t first_row, int64_t row_count, float* out);
 
   void collect(const program::Program& program);
   void add(const program::Weight& weight, Role role);
-  Status fill_all(const Weights& weights, bool keep_floats, ThreadPool& pool);
+  Status fill_floats(const Weights& weights);
+  Status fill_matrices(const Weights& weights, const PackingOptions& options, ThreadPool& pool);
   const Piece& find(const program::Weight& weight, Role role) const;
 
+  PackedWeights packed_;  // the panels of all matrices
   std::vector<Piece> pieces_;
   std::map<Key, size_t> index_;  // into pieces_
   // A tensor in the checkpoint's own shape, and its pieces in the order of `index_`.

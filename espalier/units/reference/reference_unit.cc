@@ -130,6 +130,8 @@ class ReferenceExecutable final : public Executable {
     return {.weight_bytes = weights_->cache_bytes(), .scratch_bytes = memory_.byte_count()};
   }
 
+  const PackedReport& packed_report() const override { return packed_report_; }
+
   std::vector<std::string> placement_report() const override {
     std::map<program::OpKind, int> counts;
     for (const Op& op : programs_.functions.front().ops) ++counts[op.kind];
@@ -303,6 +305,7 @@ class ReferenceExecutable final : public Executable {
   const StateLayout layout_;
   std::vector<Plan> plans_;  // by function
   Memory memory_;
+  PackedReport packed_report_;  // weights are read as they are stored
   const std::unique_ptr<ThreadPool> pool_;
 };
 

@@ -1,0 +1,146 @@
+#include "espalier/units/cpu/packed_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "espalier/base/atomic_file.h"
+#include "espalier/base/checksum.h"
+#include "espalier/base/mapped_file.h"
+#include "espalier/units/cpu/linear.h"
+
+namespace espalier::units::cpu {
+namespace {
+
+constexpr const char* kTitle = "espalier packed weights\n";
+constexpr int64_t kPageBytes = 4096;
+
+std::string head_of(const PackedContent& content) {
+  std::string head = kTitle + content.key;
+  const auto bytes = static_cast<int64_t>(head.size());
+  head.resize(static_cast<size_t>((bytes / kPageBytes + 1) * kPageBytes));
+  return head;
+}
+
+int64_t head_bytes(const PackedContent& content) {
+  return static_cast<int64_t>(head_of(content).size());
+}
+
+// Calls work(thread, block) for all blocks on all threads. Blocks are handed out in order, so that
+// the first one that fails is the same whatever the threads do; after it no more are begun.
+template <typename Work>
+Status for_each_block(const PackedContent& content, ThreadPool& pool, Work&& work) {
+  std::vector<std::optional<Error>> errors(content.blocks.size());
+  std::atomic<size_t> next{0};
+  std::atomic<bool> has_failed{false}, has_no_memory{false};
+  pool.run([&](int thread) {
+    try {
+      while (!has_failed) {
+        const size_t block = next.fetch_add(1);
+        if (block >= content.blocks.size()) return;
+        const Status status = work(thread, block);
+        if (status.ok()) continue;
+        errors[block] = status.error();
+        has_failed = true;
+      }
+    } catch (const std::bad_alloc&) {  // not even for the error
+      has_failed = has_no_memory = true;
+    }
+  });
+  if (has_no_memory) {
+    return out_of_memory_error("no memory to pack the weights", {},
+                               "Use a smaller model or a smaller encoding.");
+  }
+  const auto first = std::ranges::find_if(errors, [](const auto& e) { return e.has_value(); });
+  return first == errors.end() ? Status(Ok{}) : Status(**first);
+}
+
+std::span<const std::byte> bytes_of(const PackedBlock& block, const std::byte* payload) {
+  return {payload + block.offset, static_cast<size_t>(block.byte_count)};
+}
+
+Error unusable(const std::string& path, std::string expected, std::string actual) {
+  return Error{.what = fmt::format("'{}' does not hold the packed weights", path),
+               .expected = std::move(expected),
+               .actual = std::move(actual),
+               .fix = "It is made anew."};
+}
+
+// Size and head; then the payload can be looked at.
+Status check_shape(const MappedFile& file, const PackedContent& content) {
+  const auto bytes = file.bytes();
+  const int64_t expected_bytes = packed_file_bytes(content);
+  if (static_cast<int64_t>(bytes.size()) != expected_bytes) {
+    return unusable(file.path(), fmt::format("{} bytes", expected_bytes),
+                    fmt::format("{} bytes", bytes.size()));
+  }
+  const std::string head = head_of(content);
+  if (std::memcmp(bytes.data(), head.data(), head.size()) != 0) {
+    return unusable(file.path(), "the head of this model", "another one");
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+int64_t packed_file_bytes(const PackedContent& content) {
+  return head_bytes(content) + content.byte_count() +
+         static_cast<int64_t>(content.blocks.size() * sizeof(uint64_t));
+}
+
+Result<PackedPayload> pack_into_memory(const PackedContent& content, ThreadPool& pool) {
+  ASSIGN_OR_RETURN(AlignedBytes bytes, AlignedBytes::allocate_unfilled(content.byte_count()));
+  std::byte* payload = bytes.data();
+  RETURN_IF_ERROR(for_each_block(content, pool, [&](int, size_t block) {
+    return content.pack(block, payload + content.blocks[block].offset);
+  }));
+  return PackedPayload{payload, std::make_shared<const AlignedBytes>(std::move(bytes))};
+}
+
+Status write_packed_file(const std::string& path, const PackedContent& content, ThreadPool& pool) {
+  ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  const std::string head = head_of(content);
+  const auto payload_at = static_cast<int64_t>(head.size());
+  RETURN_IF_ERROR(file.write_at(0, std::as_bytes(std::span(head))));
+  std::vector<uint64_t> table(content.blocks.size());
+  std::vector<std::vector<std::byte>> buffers(static_cast<size_t>(pool.thread_count()));
+  RETURN_IF_ERROR(for_each_block(content, pool, [&](int thread, size_t index) -> Status {
+    const PackedBlock& block = content.blocks[index];
+    std::vector<std::byte>& buffer = buffers[static_cast<size_t>(thread)];
+    buffer.resize(static_cast<size_t>(block.byte_count));
+    RETURN_IF_ERROR(content.pack(index, buffer.data()));
+    table[index] = checksum(buffer);
+    return file.write_at(payload_at + block.offset, buffer);
+  }));
+  RETURN_IF_ERROR(
+      file.write_at(payload_at + content.byte_count(), std::as_bytes(std::span(table))));
+  // A power failure may leave anything in it, which the checksums notice.
+  return file.finish(Durability::kWhenWritten);
+}
+
+Result<PackedPayload> read_packed_file(const std::string& path, const PackedContent& content,
+                                       ThreadPool& pool) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  RETURN_IF_ERROR(check_shape(*file, content));
+  const std::byte* payload = file->bytes().data() + head_bytes(content);
+  const std::byte* table = payload + content.byte_count();
+  read_ahead(file->bytes());
+  RETURN_IF_ERROR(for_each_block(content, pool, [&](int, size_t index) -> Status {
+    const auto bytes = bytes_of(content.blocks[index], payload);
+    uint64_t expected;
+    std::memcpy(&expected, table + index * sizeof(expected), sizeof(expected));
+    map_pages(bytes);
+    const uint64_t actual = checksum(bytes);
+    if (actual == expected) return Ok{};
+    return unusable(path, fmt::format("block {} with checksum {:016x}", index, expected),
+                    fmt::format("{:016x}", actual));
+  }));
+  return PackedPayload{payload, std::move(file)};
+}
+
+}  // namespace espalier::units::cpu

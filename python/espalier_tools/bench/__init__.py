@@ -1,0 +1,1 @@
+"""Benchmarks beside other engines, the ledger of results, and plots of it. Standard library only."""

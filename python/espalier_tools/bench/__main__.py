@@ -1,0 +1,57 @@
+"""python -m espalier_tools.bench limits|model|peers|plots [--json FILE] [--record] [flags]; ./dev bench calls it.
+
+limits and model are the binaries of the release build, whose flags go to them; --record appends what they measured to the
+ledger, and plots draws docs/performance from that.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from espalier_tools.bench import ledger, peers, plots
+
+BINARIES = ledger.ROOT / "build" / "release" / "bench"
+
+
+def value_of(flag: str, words: list[str]) -> str | None:
+    return words[words.index(flag) + 1] if flag in words[:-1] else None
+
+
+def run_binary(benchmark: str, words: list[str], json_path: str) -> list[dict]:
+    done = subprocess.run([BINARIES / f"{benchmark}_bench", *words, "--json", json_path])
+    if done.returncode != 0 or not {"-h", "--help"}.isdisjoint(words):
+        sys.exit(done.returncode)
+    return json.loads(pathlib.Path(json_path).read_text())
+
+
+def run_peers(words: list[str], json_path: str) -> list[dict]:
+    parser = argparse.ArgumentParser("bench peers", description=peers.__doc__.splitlines()[0])
+    peers.add_arguments(parser)
+    rows = peers.measure(parser.parse_args(words), str(BINARIES / "model_bench"))
+    peers.write_rows(rows, json_path)
+    return rows
+
+
+def main() -> None:
+    benchmark, words = sys.argv[1], sys.argv[2:]
+    if benchmark == "plots":
+        return plots.main()
+    record = "--record" in words
+    words = [word for word in words if word != "--record"]
+    json_path = value_of("--json", words)
+    if json_path is not None:
+        at = words.index("--json")
+        del words[at : at + 2]
+    with tempfile.TemporaryDirectory() as folder:
+        path = json_path or os.path.join(folder, "rows.json")
+        rows = run_peers(words, path) if benchmark == "peers" else run_binary(benchmark, words, path)
+    if record:
+        ledger.append(ledger.entry(benchmark, [benchmark, *words], value_of("--model", words), rows))
+
+
+if __name__ == "__main__":
+    main()

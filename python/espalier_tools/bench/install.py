@@ -42,7 +42,10 @@ def processor_count() -> int:
 
 def run(*words: object) -> None:
     print("==> " + " ".join(map(str, words)), file=sys.stderr, flush=True)
-    subprocess.run(list(map(str, words)), check=True, stdout=sys.stderr, timeout=INSTALL_TIMEOUT_S)
+    try:
+        subprocess.run(list(map(str, words)), check=True, stdout=sys.stderr, timeout=INSTALL_TIMEOUT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        sys.exit(f"bench peers: {words[0]} failed ({error}). See above, or leave that peer out (--without).")
 
 
 def unpack_llama(sdist: pathlib.Path, target: pathlib.Path) -> None:

@@ -120,7 +120,7 @@ class LlamaBench(Engine):
 
     def batch_rate(self, sequences: int, flags) -> float:
         switches = {("--repack", "0"): ["--no-repack"], ("--repack", "1"): [], ("-rtr", "0"): [], ("-rtr", "1"): ["-rtr"]}
-        flags = switches.get(tuple(flags[:2]), flags[:2]) + flags[2:]
+        flags = [*switches.get(tuple(flags[:2]), flags[:2]), *flags[2:]]
         context = sequences * (BATCH_TEXT + BATCH_TOKENS)
         sizes = ["-npp", BATCH_TEXT, "-ntg", BATCH_TOKENS, "-npl", sequences, "-c", context]
         text = self.output([self.batched, "-m", self.model, "-t", self.threads, *sizes, *flags])

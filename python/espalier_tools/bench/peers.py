@@ -115,7 +115,13 @@ def measure(options: argparse.Namespace, binary: str) -> list[dict]:
     for round_index in range(options.rounds):
         turn = round_index % len(engines)
         for engine in engines[turn:] + engines[:turn]:
-            for work, rate in measure_round(engine, flags[engine.name]).items():
+            try:
+                rates = measure_round(engine, flags[engine.name])
+            except Failed as failure:  # rounds are pairs: an engine that misses one is out
+                complain(f"{engine.name} is left out: {failure}")
+                engines = [other for other in engines if other is not engine]
+                continue
+            for work, rate in rates.items():
                 samples[engine.name][work].append(rate)
         complain(f"round {round_index + 1} of {options.rounds}")
     rows = rows_of(pathlib.Path(options.model).stem, engines, samples)

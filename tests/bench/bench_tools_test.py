@@ -62,7 +62,7 @@ class Peers(unittest.TestCase):
 
     def test_each_work_gets_its_best_flags_and_one_that_fails_costs_no_other(self):
         engine = FakeEngine("x", {"a": {"prefill:4": 1, "call:4": 9}, "b": {"prefill:4": 2}})
-        self.assertEqual(peers.best_flags(engine, ["prefill:4", "call:4"]), {"prefill:4": ["b"], "call:4": ["a"]})
+        self.assertEqual(peers.best_flags(engine, ["prefill:4", "call:4"], engine.flag_sets), {"prefill:4": ["b"], "call:4": ["a"]})
 
     def test_ratios_are_ours_over_theirs(self):
         ours, theirs = FakeEngine("ours", {"a": {}}, ours=True), FakeEngine("theirs", {"a": {}})
@@ -111,9 +111,14 @@ class Plots(unittest.TestCase):
         for chart in (svg.bar_chart("x < y", bars, 1.0), svg.line_chart("t", ["1", "2"], {"s": [0.5, None]}, 1.0, 0.2)):
             xml.etree.ElementTree.fromstring(chart)
 
-    def test_the_newest_entry_of_a_benchmark_counts(self):
-        entries = [{"benchmark": "limits", "machine": {"Model name": "m"}, "model": None, "rows": [LIMITS_ROW], "n": n} for n in (1, 2)]
-        self.assertEqual([entry["n"] for entry in plots.newest(entries)], [2])
+    def test_of_limits_the_newest_cell_counts_and_of_others_the_newest_run(self):
+        def entry(benchmark: str, fraction: float, rows: int) -> dict:
+            row = LIMITS_ROW | {"fraction": fraction, "rows": rows}
+            return {"benchmark": benchmark, "machine": {"Model name": "m"}, "model": None, "rows": [row], "command": []}
+
+        entries = [entry(kind, *cell) for kind in ("limits", "model") for cell in ((0.1, 1), (0.2, 1), (0.3, 8))]
+        fractions = [[row["fraction"] for row in chosen["rows"]] for chosen in plots.merged(entries)]
+        self.assertEqual(fractions, [[0.2, 0.3], [0.3]])
 
     def test_a_table_row_says_the_fraction(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(plots, "FOLDER", pathlib.Path(folder)):

@@ -14,7 +14,7 @@ import tempfile
 from typing import Iterable, Sequence
 
 TIMEOUT_S = 900
-BATCH_TEXT, BATCH_TOKENS = 128, 16  # tokens of each sequence before and while it is measured
+BATCH_TEXT, BATCH_TOKENS = 32, 16  # tokens of each sequence before and while it is measured
 
 Rates = dict[str, float]
 
@@ -65,7 +65,7 @@ class Espalier(Engine):
         super().__init__(*common)
         self.binary, self.name = binary, f"espalier, {activations}-bit activations"
         self.fixed = ["--activations", activations, "--weights", weights, "--threads", self.threads]
-        self.flag_sets = [["--window", "64"], ["--window", "128"], ["--window", "256"]]
+        self.flag_sets = [["--window", "128"], ["--window", "64"], ["--window", "256"]]
 
     def rates(self, works, flags):
         with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import numpy
 import openvino
 import openvino_genai
 
-TEXT_TOKENS, BATCH_TOKENS, WARM_UP_TOKENS = 128, 16, 4
+TEXT_TOKENS, BATCH_TOKENS, WARM_UP_TOKENS = 32, 16, 4
 
 
 def timed(pipeline, sequences: int, prompt: int, new_tokens: int):

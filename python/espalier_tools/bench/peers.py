@@ -25,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, help="GGUF file that all engines read")
     parser.add_argument("--work", default=DEFAULT_WORKS, help=f"list ({DEFAULT_WORKS})")
     parser.add_argument("--rounds", type=int, default=7, help="after the round that chooses flags (7)")
+    parser.add_argument("--flags", default="all", choices=["all", "first"],
+                        help="first: do not try an engine's other flags, its usual best are its first (all)")
     parser.add_argument("--threads", type=int, default=install.processor_count(), help="of every engine (all processors)")
     parser.add_argument("--weights", default="int8", choices=["int8", "keep"], help="ours, for plain float checkpoints")
     parser.add_argument("--llama-bench", action="append", default=[], metavar="NAME=PATH",
@@ -68,10 +70,10 @@ def rates_of_what_works(engine: Engine, works: list[str], flags: list[str]) -> d
     return rates
 
 
-def best_flags(engine: Engine, works: Sequence[str]) -> dict[str, list[str]]:
+def best_flags(engine: Engine, works: Sequence[str], flag_sets: list[list[str]]) -> dict[str, list[str]]:
     """Work -> the flag set that is fastest for it; without the works that the engine cannot do."""
     best: dict[str, tuple[float, list[str]]] = {}
-    for flags in engine.flag_sets:
+    for flags in flag_sets:
         for work, rate in rates_of_what_works(engine, list(filter(engine.can, works)), flags).items():
             if work not in best or rate > best[work][0]:
                 best[work] = (rate, flags)
@@ -109,7 +111,8 @@ def rows_of(model: str, engines: Sequence[Engine], samples: dict[str, dict[str, 
 def measure(options: argparse.Namespace, binary: str) -> list[dict]:
     works = options.work.split(",")
     engines = make_engines(options, binary)
-    flags = {engine.name: best_flags(engine, works) for engine in engines}
+    tried = slice(1 if options.flags == "first" else None)
+    flags = {engine.name: best_flags(engine, works, engine.flag_sets[tried]) for engine in engines}
     engines = [engine for engine in engines if flags[engine.name]]
     samples: dict = {engine.name: collections.defaultdict(list) for engine in engines}
     for round_index in range(options.rounds):

@@ -1,6 +1,6 @@
 """Draws docs/performance from the ledger: tables in results.md and one SVG for each thing worth seeing.
 
-The newest entry of each benchmark, machine and model counts. Everything here is made anew each time, so a result that is
+The newest results count (merged() says of what). Everything here is made anew each time, so a result that is
 doubted is corrected by measuring it again and never by hand.
 """
 
@@ -19,13 +19,25 @@ def slug(words: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
 
 
-def newest(entries: list[dict]) -> list[dict]:
-    chosen = {}
+def machine_of(entry: dict) -> str:
+    return entry["machine"].get("Model name", "unknown machine")
+
+
+def merged(entries: list[dict]) -> list[dict]:
+    """One entry for each benchmark, machine and model. Of limits, which are measured kernel by kernel, each cell's newest row
+    counts; of the others the newest run, because its rows belong together."""
+    chosen: dict[tuple, dict] = {}
     for entry in entries:
-        model = (entry["model"] or {}).get("file", "")
-        kernels = ",".join(sorted({row.get("kernel", "") for row in entry["rows"]}))
-        chosen[entry["benchmark"], entry["machine"].get("Model name"), model, kernels] = entry
+        key = entry["benchmark"], machine_of(entry), (entry["model"] or {}).get("file")
+        if entry["benchmark"] == "limits" and key in chosen:
+            cells = {cell_of(row): row for row in [*chosen[key]["rows"], *entry["rows"]]}
+            entry = entry | {"rows": list(cells.values()), "command": ["limits", "..."]}
+        chosen[key] = entry
     return list(chosen.values())
+
+
+def cell_of(row: dict) -> tuple:
+    return row["kernel"], row["encoding"], row["planes"], row["rows"]
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:
@@ -39,7 +51,7 @@ def number(value, digits: int = 1) -> str:
 
 def origin(entry: dict) -> str:
     machine = entry["machine"]
-    what = f"{machine.get('Model name', 'unknown machine')}, {machine.get('CPU(s)', '?')} CPUs"
+    what = f"{machine_of(entry)}, {machine.get('CPU(s)', '?')} CPUs"
     state = entry["commit"][:10] + (" with local changes" if entry["dirty"] else "")
     return f"`./dev bench {' '.join(entry['command'])}`, {what}, {entry['time'][:10]}, commit {state}, {entry['compiler']}.\n"
 
@@ -54,8 +66,8 @@ def limits_section(entry: dict) -> str:
                 planes = f", {row['planes']} planes" if row["planes"] == 2 else ", 1 plane" if row["planes"] else ""
                 cells.setdefault(row["encoding"] + planes, {})[row["rows"]] = row["fraction"]
         series = {name: [values.get(rows) for rows in places] for name, values in cells.items()}
-        name = f"limits-{slug(entry['machine'].get('Model name', ''))}-{slug(kernel)}.svg"
-        title = f"{kernel}: fraction of the floor by rows of a call"
+        name = f"limits-{slug(machine_of(entry))}-{slug(kernel)}.svg"
+        title = f"{kernel}: fraction of the floor by rows"
         (FOLDER / name).write_text(svg.line_chart(title, [str(p) for p in places], series, 1.0, 0.2))
         rows = [[name, *(number(value, 2) for value in values)] for name, values in series.items()]
         sections.append(f"### {kernel}\n\n![{title}]({name})\n\n" + table(["rows", *map(str, places)], rows))
@@ -78,7 +90,7 @@ def peers_section(entry: dict) -> str:
     for ours in dict.fromkeys(row["against"] for row in rows if row["ratio"] is not None):
         compared = [row for row in rows if row.get("against") == ours]
         bars = [svg.Bar(f"{r['work']}, {r['engine']}", r["ratio"], r["ratio_low"], r["ratio_high"]) for r in compared]
-        name = f"peers-{slug(entry['machine'].get('Model name', ''))}-{slug(rows[0]['model'])}-{slug(ours)}.svg"
+        name = f"peers-{slug(machine_of(entry))}-{slug(rows[0]['model'])}-{slug(ours)}.svg"
         title = f"{ours}: how many times as fast as each peer, {rows[0]['model']}"
         (FOLDER / name).write_text(svg.bar_chart(title, bars, 1.0))
         pictures.append(f"![{title}]({name})\n")
@@ -101,7 +113,7 @@ SECTIONS = {
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    chosen = newest(list(ledger.entries()))
+    chosen = merged(list(ledger.entries()))
     parts = [HEAD]
     for benchmark, (title, section) in SECTIONS.items():
         for entry in (entry for entry in chosen if entry["benchmark"] == benchmark):

@@ -111,14 +111,15 @@ class Plots(unittest.TestCase):
         for chart in (svg.bar_chart("x < y", bars, 1.0), svg.line_chart("t", ["1", "2"], {"s": [0.5, None]}, 1.0, 0.2)):
             xml.etree.ElementTree.fromstring(chart)
 
-    def test_of_limits_the_newest_cell_counts_and_of_others_the_newest_run(self):
+    def test_the_newest_cell_counts_and_of_peers_the_newest_run(self):
         def entry(benchmark: str, fraction: float, rows: int) -> dict:
-            row = LIMITS_ROW | {"fraction": fraction, "rows": rows}
+            row = LIMITS_ROW | {"fraction": fraction, "rows": rows, "work": f"call:{rows}"}
             return {"benchmark": benchmark, "machine": {"Model name": "m"}, "model": None, "rows": [row], "command": []}
 
-        entries = [entry(kind, *cell) for kind in ("limits", "model") for cell in ((0.1, 1), (0.2, 1), (0.3, 8))]
+        runs = [(0.1, 1), (0.2, 1), (0.3, 8)]
+        entries = [entry(kind, *run) for kind in ("limits", "model", "peers") for run in runs]
         fractions = [[row["fraction"] for row in chosen["rows"]] for chosen in plots.merged(entries)]
-        self.assertEqual(fractions, [[0.2, 0.3], [0.3]])
+        self.assertEqual(fractions, [[0.2, 0.3], [0.2, 0.3], [0.3]])
 
     def test_a_table_row_says_the_fraction(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(plots, "FOLDER", pathlib.Path(folder)):

@@ -23,21 +23,22 @@ def machine_of(entry: dict) -> str:
     return entry["machine"].get("Model name", "unknown machine")
 
 
+# What makes two rows the same measurement, of benchmarks that may be run part by part.
+CELLS = {"limits": ["kernel", "encoding", "planes", "rows"], "model": ["work"]}
+
+
 def merged(entries: list[dict]) -> list[dict]:
-    """One entry for each benchmark, machine and model. Of limits, which are measured kernel by kernel, each cell's newest row
-    counts; of the others the newest run, because its rows belong together."""
+    """One entry for each benchmark, machine and model: the newest row of each cell; of peers the newest run, because the
+    rows of a run belong together."""
     chosen: dict[tuple, dict] = {}
     for entry in entries:
         key = entry["benchmark"], machine_of(entry), (entry["model"] or {}).get("file")
-        if entry["benchmark"] == "limits" and key in chosen:
-            cells = {cell_of(row): row for row in [*chosen[key]["rows"], *entry["rows"]]}
-            entry = entry | {"rows": list(cells.values()), "command": ["limits", "..."]}
+        if key in chosen and entry["benchmark"] in CELLS:
+            names = CELLS[entry["benchmark"]]
+            cells = {tuple(row[name] for name in names): row for row in [*chosen[key]["rows"], *entry["rows"]]}
+            entry = entry | {"rows": list(cells.values()), "command": [entry["benchmark"], "..."]}
         chosen[key] = entry
     return list(chosen.values())
-
-
-def cell_of(row: dict) -> tuple:
-    return row["kernel"], row["encoding"], row["planes"], row["rows"]
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:

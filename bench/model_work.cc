@@ -28,7 +28,7 @@ constexpr KindInfo kKinds[] = {
     {WorkKind::kGenerate, "generate", true, false, "N tokens after a text of one, one by one"},
     {WorkKind::kDecode, "decode", true, false, "one token after the other, at N positions"},
     {WorkKind::kCall, "call", false, true, "a call of N rows on an empty text, one head"},
-    {WorkKind::kVerify, "verify", false, true, "a call of N rows after 128 positions, N heads"},
+    {WorkKind::kVerify, "verify", false, true, "a call of N rows after 32 positions, N heads"},
     {WorkKind::kBatch, "batch", true, true, "N continuations of a text of 32 in one call, N heads"},
 };
 
@@ -68,8 +68,8 @@ WorkRun::WorkRun(const engine::Engine& engine, const Work& work,
       work_(work),
       target_(std::move(target)),
       windows_(engine.options().window),
-      tokens_(measure::some_tokens(std::max(work.amount, kVerifyPositions),
-                                   engine.model().vocab_size)) {}
+      tokens_(
+          measure::some_tokens(std::max(work.amount, kTextPositions), engine.model().vocab_size)) {}
 
 Result<std::unique_ptr<WorkRun>> WorkRun::create(const engine::Engine& engine, const Work& work,
                                                  int64_t rounds) {
@@ -84,10 +84,6 @@ Result<std::unique_ptr<WorkRun>> WorkRun::create(const engine::Engine& engine, c
   const Status prepared = run->prepare(rounds);
   if (!prepared.ok()) return prepared.error().with_context(name_of(work));
   return run;
-}
-
-int64_t WorkRun::text_positions() const {
-  return work_.kind == WorkKind::kBatch ? kBatchPositions : kVerifyPositions;
 }
 
 Status WorkRun::prepare(int64_t rounds) {
@@ -107,8 +103,8 @@ Status WorkRun::prepare(int64_t rounds) {
       roots_.assign(static_cast<size_t>(work_.amount), -1);
       rows_.resize(roots_.size());
       std::iota(rows_.begin(), rows_.end(), 0);
-      RETURN_IF_ERROR(target_->reserve(text_positions()));
-      run_tokens(text_positions());
+      RETURN_IF_ERROR(target_->reserve(kTextPositions));
+      run_tokens(kTextPositions);
       return Ok{};
   }
   return Ok{};
@@ -190,7 +186,7 @@ double WorkRun::floor_ms(const ModelFloor& floor) const {
       return floor.call_ms({work_.amount, 0, 1});
     case WorkKind::kVerify:
     case WorkKind::kBatch:
-      return floor.call_ms({work_.amount, text_positions(), work_.amount});
+      return floor.call_ms({work_.amount, kTextPositions, work_.amount});
   }
   return 0;
 }

@@ -18,9 +18,9 @@
 
 namespace espalier::bench {
 
-inline constexpr int64_t kVerifyPositions = 128;  // before the calls of verify
-inline constexpr int64_t kBatchPositions = 32;    // and of batch, as engines.py has it of the peers
-inline constexpr int64_t kDecodeTokens = 16;      // of a sample of decode
+inline constexpr int64_t kTextPositions =
+    32;  // before calls of verify and batch; engines.py has it of the peers
+inline constexpr int64_t kDecodeTokens = 16;  // of a sample of decode
 
 enum class WorkKind : uint8_t { kPrefill, kGenerate, kDecode, kCall, kVerify, kBatch };
 
@@ -48,7 +48,6 @@ class WorkRun {
   WorkRun(const engine::Engine& engine, const Work& work,
           std::unique_ptr<engine::ExecutableTarget> target);
   Status prepare(int64_t rounds);
-  int64_t text_positions() const;
   void run_tokens(int64_t count);
   void decode(int64_t count);
   double time_calls(const decode::Window& window);

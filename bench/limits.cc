@@ -20,7 +20,6 @@ namespace {
 
 using units::cpu::Activations;
 using units::cpu::KernelSet;
-using units::cpu::LinearArithmetic;
 using units::cpu::PackedLinear;
 
 // The feed-forward block of a 2.7 B model.

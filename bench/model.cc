@@ -134,6 +134,8 @@ Result<std::vector<Measured>> prepare(const engine::Engine& engine, const Option
       all.push_back({std::move(run).value(), {}});
     } else if (!skip_what_does_not_fit) {
       return run.error();
+    } else {
+      fmt::print(stderr, "left out: {}\n", run.error().message());
     }
   }
   return all;

@@ -64,8 +64,7 @@ std::string work_help() {
 
 WorkRun::WorkRun(const engine::Engine& engine, const Work& work,
                  std::unique_ptr<engine::ExecutableTarget> target)
-    : engine_(engine),
-      work_(work),
+    : work_(work),
       target_(std::move(target)),
       windows_(engine.options().window),
       tokens_(

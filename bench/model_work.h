@@ -54,7 +54,6 @@ class WorkRun {
   double chain_floor_ms(const ModelFloor& floor) const;
   double decode_floor_ms(const ModelFloor& floor, int64_t count, int64_t last) const;
 
-  const engine::Engine& engine_;
   const Work work_;
   std::unique_ptr<engine::ExecutableTarget> target_;
   decode::ChainWindows windows_;

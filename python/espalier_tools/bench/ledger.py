@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 LEDGER = ROOT / "bench" / "ledger.jsonl"
 MACHINE_FIELDS = ["Model name", "CPU family", "Model", "Stepping", "CPU(s)", "Hypervisor vendor", "L2 cache", "L3 cache"]
 FLAGS_THAT_MATTER = ["avx2", "avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm", "sme"]
+NOT_SOURCE = [":!bench/ledger.jsonl", ":!docs"]  # measuring changes them
 CHUNK_BYTES = 1 << 24
 
 
@@ -65,7 +66,8 @@ def entry(benchmark: str, command: list[str], model: Optional[str], rows: list[d
         "benchmark": benchmark,
         "machine": machine(),
         "commit": git("rev-parse", "HEAD"),
-        "dirty": git("status", "--porcelain", "--untracked-files=no") != "",
+        "source": git("rev-parse", "HEAD:espalier"),  # by content: it outlives a rebase
+        "dirty": git("status", "--porcelain", "--untracked-files=no", "--", ".", *NOT_SOURCE) != "",
         "compiler": compiler(ROOT / "build" / "release"),
         "model": {"file": hashed.name, "sha256": file_hash(hashed)} if hashed and hashed.is_file() else None,
         "command": command,

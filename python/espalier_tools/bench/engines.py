@@ -47,7 +47,7 @@ class Engine:
     def rates(self, works: Sequence[str], flags: Sequence[str]) -> Rates:
         raise NotImplementedError
 
-    def output(self, command: Iterable[object]) -> str:
+    def output(self, command: Iterable[object], with_errors: bool = False) -> str:
         words = self.launcher + [str(word) for word in command]
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
@@ -55,7 +55,7 @@ class Engine:
             raise Failed(str(error)) from error
         if done.returncode != 0:
             raise Failed(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-        return done.stdout
+        return done.stdout + (done.stderr if with_errors else "")
 
 
 class Espalier(Engine):
@@ -123,7 +123,8 @@ class LlamaBench(Engine):
         flags = [*switches.get(tuple(flags[:2]), flags[:2]), *flags[2:]]
         context = sequences * (BATCH_TEXT + BATCH_TOKENS)
         sizes = ["-npp", BATCH_TEXT, "-ntg", BATCH_TOKENS, "-npl", sequences, "-c", context]
-        text = self.output([self.batched, "-m", self.model, "-t", self.threads, *sizes, *flags])
+        command = [self.batched, "-m", self.model, "-t", self.threads, *sizes, *flags]
+        text = self.output(command, with_errors=True)  # where forks print the table
         rows = re.findall(r"^\|" + r"\s*([\d.]+)\s*\|" * 8, text, re.MULTILINE)  # PP TG B N_KV T_PP S_PP T_TG S_TG
         if not rows:
             raise Failed(f"{self.batched} printed no table")

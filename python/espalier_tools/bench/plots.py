@@ -90,6 +90,7 @@ def peers_section(entry: dict) -> str:
     pictures = []
     for ours in dict.fromkeys(row["against"] for row in rows if row["ratio"] is not None):
         compared = [row for row in rows if row.get("against") == ours]
+        compared.sort(key=lambda row: row["work"])
         bars = [svg.Bar(f"{r['work']}, {r['engine']}", r["ratio"], r["ratio_low"], r["ratio_high"]) for r in compared]
         name = f"peers-{slug(machine_of(entry))}-{slug(rows[0]['model'])}-{slug(ours)}.svg"
         title = f"{ours}: how many times as fast as each peer, {rows[0]['model']}"

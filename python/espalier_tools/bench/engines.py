@@ -91,9 +91,9 @@ class LlamaBench(Engine):
         on, off = ("on", "off") if "<on|off|auto>" in help_text else ("1", "0")
         repacks = [["--repack", "1"], ["--repack", "0"]] if "--repack" in help_text else [[]]
         if "--run-time-repack" in help_text:
-            repacks = [["-rtr", "0"], ["-rtr", "1"]]
+            repacks = [["-rtr", "1"], ["-rtr", "0"]]
         self.flag_sets = [[*repack, "-fa", attention] for repack in repacks for attention in (on, off)]
-        self.flag_sets.append([*repacks[-1], "-fa", on, "-ctk", "q8_0", "-ctv", "q8_0"])
+        self.flag_sets.append([*repacks[0], "-fa", on, "-ctk", "q8_0", "-ctv", "q8_0"])
 
     def can(self, work):
         return kind_of(work) != "batch" or self.batched.exists()

@@ -27,6 +27,10 @@ def amount_of(work: str) -> int:
     return int(work.split(":")[1])
 
 
+def absolute(path: str) -> str:
+    return str(pathlib.Path(path).resolve())
+
+
 class Failed(Exception):
     """The engine did not do the work: its words."""
 
@@ -39,7 +43,7 @@ class Engine:
     flag_sets: list[list[str]]
 
     def __init__(self, model: str, threads: int, launcher: Sequence[str]):
-        self.model, self.threads, self.launcher = model, threads, list(launcher)
+        self.model, self.threads, self.launcher = absolute(model), threads, list(launcher)
 
     def can(self, work: str) -> bool:
         return True
@@ -50,7 +54,8 @@ class Engine:
     def output(self, command: Iterable[object], with_errors: bool = False) -> str:
         words = self.launcher + [str(word) for word in command]
         try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
+            with tempfile.TemporaryDirectory() as folder:  # some peers leave a log where they run
+                done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=folder)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Failed(str(error)) from error
         if done.returncode != 0:
@@ -63,7 +68,7 @@ class Espalier(Engine):
 
     def __init__(self, binary: str, activations: int, weights: str, *common):
         super().__init__(*common)
-        self.binary, self.name = binary, f"espalier, {activations}-bit activations"
+        self.binary, self.name = absolute(binary), f"espalier, {activations}-bit activations"
         self.fixed = ["--activations", activations, "--weights", weights, "--threads", self.threads]
         self.flag_sets = [["--window", "128"], ["--window", "64"], ["--window", "256"]]
 
@@ -85,7 +90,7 @@ class LlamaBench(Engine):
 
     def __init__(self, name: str, binary: str, *common):
         super().__init__(*common)
-        self.name, self.binary = name, pathlib.Path(binary)
+        self.name, self.binary = name, pathlib.Path(absolute(binary))
         self.batched = self.binary.with_name("llama-batched-bench")
         help_text = subprocess.run([binary, "--help"], capture_output=True, text=True, timeout=60).stdout
         on, off = ("on", "off") if "<on|off|auto>" in help_text else ("1", "0")

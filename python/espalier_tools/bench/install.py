@@ -1,6 +1,6 @@
 """Brings the peers into the cache folder: llama.cpp out of an sdist on PyPI, OpenVINO GenAI as wheels. Once each.
 
-The sdist is only downloaded and unpacked, none of its own build runs: llama.cpp in it is built by CMake for this machine,
+The sdist is only downloaded and unpacked (pip asks its build for metadata): llama.cpp in it is built by CMake for this machine,
 by every compiler that is there.
 """
 
@@ -63,7 +63,7 @@ def llama_source(sdist: str | None) -> pathlib.Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         if sdist is None:
-            only_source = ["--no-deps", "--no-build-isolation", "--no-binary", LLAMA_PACKAGE.split("==")[0]]
+            only_source = ["--no-deps", "--no-binary", LLAMA_PACKAGE.split("==")[0]]
             run(sys.executable, "-m", "pip", "download", "-q", *only_source, "-d", folder, LLAMA_PACKAGE)
             (sdist,) = map(str, pathlib.Path(folder).glob("*.tar.gz"))
         unpack_llama(pathlib.Path(sdist), target)

@@ -1,8 +1,8 @@
 // YmmDots: the units of linear_rows.h in 256-bit registers. The 16 outputs of a step are two registers of int32 sums.
 //
-// Products is the instruction, kFactors the rows of activations (rows times planes) that a tile multiplies at once:
+// Products is the instruction:
 //   Store, kPlanes          as in linear_rows.h
-//   kMaxFactors             the sums, one step of weights and one step of activations fill 16 registers
+//   kMaxFactors             rows times planes of a tile: the sums, one step of weights and one step of activations fill 16 registers
 //   kElementBytes           of an activation
 //   Weights, Activations    4 k of 8 outputs; 4 k of one row, the same for all outputs
 //   bytes(line)             the weights of a line of bytes, or of its low or high nibbles
@@ -18,25 +18,10 @@
 namespace espalier::units::cpu {
 namespace {
 
-// Where the integers of each factor lie, in the order (row, plane).
-template <class Products, int kFactors, int kPlanes>
-struct FactorRows {
-  const std::byte* at[kFactors];
-
-  FactorRows(const ActivationLayout& x, int64_t first_row) {
-    const int64_t stride = kPlanes == 2 ? x.plane_bytes : x.record_bytes;
-    for (int i = 0; i < kFactors; ++i) at[i] = x.records + first_row * x.record_bytes + i * stride;
-  }
-  template <int kFactor>
-  [[gnu::always_inline]] inline typename Products::Activations step(int64_t k) const {
-    return Products::broadcast(at[kFactor] + k * Products::kElementBytes);
-  }
-};
-
 template <class Products, int kRows, int kPlanes>
 class YmmSums {
  public:
-  using Values = FactorRows<Products, kRows * kPlanes, kPlanes>;
+  using Values = PlaneRows<kRows, kPlanes>;
 
   YmmSums() {
     unrolled<kCount>([&](auto i) ESPALIER_INLINE { sums_[i] = _mm256_setzero_si256(); });
@@ -88,7 +73,7 @@ class YmmSums {
   [[gnu::always_inline]] inline void add_step(const Weights* weights, const Values& values,
                                               int64_t k) {
     unrolled<kFactors>([&](auto factor) ESPALIER_INLINE {
-      const auto a = values.template step<factor>(k);
+      const auto a = Products::broadcast(values.at[factor] + k * Products::kElementBytes);
       unrolled<2>([&](auto half) ESPALIER_INLINE {
         __m256i& sum = sums_[(kSplitIndex * kFactors + factor) * 2 + half];
         sum = Products::add(sum, weights[half], a);
@@ -112,8 +97,6 @@ struct YmmDots {
   static constexpr bool kPlanes = Products::kPlanes, kSignedBytes = false;
   template <int kPlanesOf>
   static constexpr int kMaxRows = Products::kMaxFactors / kPlanesOf;
-  template <int kRows, int kPlanesOf>
-  using Values = typename YmmSums<Products, kRows, kPlanesOf>::Values;
   template <int kRows, int kPlanesOf>
   using Sums = YmmSums<Products, kRows, kPlanesOf>;
 };

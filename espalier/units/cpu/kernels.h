@@ -80,9 +80,13 @@ extern const KernelSet kAvxVnniKernels;
 extern const KernelSet kAvx512VlKernels;
 extern const KernelSet kAvx512VnniKernels;
 extern const KernelSet kAmxKernels;
+extern const KernelSet kNeonDotprodKernels;
+extern const KernelSet kNeonI8mmKernels;
 bool cpu_has_avx2();
 bool cpu_has_avxvnni();
 bool cpu_has_avx512vnni();
 bool cpu_has_amx();  // and the system lets this process use it
+bool cpu_has_neon_dotprod();
+bool cpu_has_neon_i8mm();
 
 }  // namespace espalier::units::cpu

@@ -6,9 +6,9 @@
 //   kPlanes                 the store writes int8 planes, so that each is a factor of its own
 //   kMaxRows<kPlanes>       rows of a tile: as many as have their sums in registers
 //   kSignedBytes            weight bytes are multiplied as q, not as q + 128
-//   Values<kRows, kPlanes>  where the integers of the tile's rows lie
 //   Sums<kRows, kPlanes>    of 16 outputs and kRows rows, from 0: add_pair<kNibbles>(quants, values, k) adds two steps,
-//                           finish<kRow>(correction) is a row's exact sums less `correction`, as fp32
+//                           finish<kRow>(correction) is a row's exact sums less `correction`, as fp32; Values is where
+//                           the integers of the tile's rows lie: PlaneRows, or its own
 //
 // Order: panels, then tiles of rows, then K: a weight byte leaves DRAM once whatever the number of rows. int32 wraps,
 // and the true sums fit.
@@ -35,6 +35,18 @@ constexpr int32_t zero_point() {
   }
 }
 
+// The rows of a tile that are multiplied: of each row its planes, high first.
+template <int kRows, int kPlanes>
+struct PlaneRows {
+  static constexpr int kCount = kRows * kPlanes;
+  const std::byte* at[kCount];
+
+  PlaneRows(const ActivationLayout& x, int64_t first_row) {
+    const int64_t stride = kPlanes == 2 ? x.plane_bytes : x.record_bytes;
+    for (int i = 0; i < kCount; ++i) at[i] = x.records + first_row * x.record_bytes + i * stride;
+  }
+};
+
 template <class UnitOf, int kRowsOf, int kPlanesOf>
 struct RowTile {
   using Unit = UnitOf;
@@ -42,7 +54,7 @@ struct RowTile {
   using Sums = typename Unit::template Sums<kRowsOf, kPlanesOf>;
   static constexpr int kRows = kRowsOf;
 
-  typename Unit::template Values<kRowsOf, kPlanesOf> values;
+  typename Sums::Values values;
   ActivationRow row[kRows];
   V y[kRows];
 

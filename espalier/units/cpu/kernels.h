@@ -82,11 +82,13 @@ extern const KernelSet kAvx512VnniKernels;
 extern const KernelSet kAmxKernels;
 extern const KernelSet kNeonDotprodKernels;
 extern const KernelSet kNeonI8mmKernels;
+extern const KernelSet kSmeKernels;
 bool cpu_has_avx2();
 bool cpu_has_avxvnni();
 bool cpu_has_avx512vnni();
 bool cpu_has_amx();  // and the system lets this process use it
 bool cpu_has_neon_dotprod();
 bool cpu_has_neon_i8mm();
+bool cpu_has_sme();  // with byte products, registers of 512 bits, and i8mm
 
 }  // namespace espalier::units::cpu

@@ -1,7 +1,6 @@
 // The kernels of AVX-VNNI with its instruction put together from those of AVX2: tested on CPUs that have neither AVX-VNNI
 // nor AVX-512.
 #include "espalier/units/cpu/dot_unit_ymm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 #include "tests/units/emulated_sets.h"
 
 namespace espalier::units::cpu {

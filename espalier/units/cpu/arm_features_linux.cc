@@ -13,7 +13,8 @@ bool cpu_has_neon_i8mm() {
 }
 
 bool cpu_has_sme() {
-  constexpr unsigned long kSme = 1ul << 23, kSmeI8I32 = 1ul << 26;  // HWCAP2_*; old headers lack them
+  constexpr unsigned long kSme = 1ul << 23,
+                          kSmeI8I32 = 1ul << 26;  // HWCAP2_*; old headers lack them
   if (!cpu_has_neon_i8mm() || (getauxval(AT_HWCAP2) & kSme) == 0 ||
       (getauxval(AT_HWCAP2) & kSmeI8I32) == 0) {
     return false;

@@ -6,7 +6,6 @@
 #include "espalier/units/cpu/kernels.h"
 #include "espalier/units/cpu/linear_float.h"
 #include "espalier/units/cpu/linear_quantize.h"
-#include "espalier/units/cpu/linear_rows.h"
 #include "espalier/units/cpu/row_kernels.h"
 
 namespace espalier::units::cpu {
@@ -45,13 +44,6 @@ constexpr KernelSet kernel_set_of(std::string_view name, bool (*supported)()) {
           .short_conv = short_conv_row<V>,
           .attention = attention_tile<V>,
           .to_half = to_half_row<V>};
-}
-
-// The set of a unit of linear_rows.h.
-template <class Unit>
-constexpr KernelSet kernel_set_of(std::string_view name, bool (*supported)()) {
-  return kernel_set_of<typename Unit::Vector, typename Unit::Store, linear_rows<Unit>>(name,
-                                                                                       supported);
 }
 
 }  // namespace espalier::units::cpu

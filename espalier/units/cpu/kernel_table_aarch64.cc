@@ -5,8 +5,8 @@
 namespace espalier::units::cpu {
 
 std::span<const KernelSet* const> all_kernel_sets() {
-  static constexpr std::array<const KernelSet*, 4> kSets = {
-      &kNeonI8mmKernels, &kNeonDotprodKernels, &kSmeKernels, &kPortableKernels};
+  static constexpr std::array<const KernelSet*, 4> kSets = {&kNeonI8mmKernels, &kNeonDotprodKernels,
+                                                            &kSmeKernels, &kPortableKernels};
   return kSets;
 }
 

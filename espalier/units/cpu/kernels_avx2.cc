@@ -1,7 +1,6 @@
 // The AVX2 kernel set: 16-bit products (vpmaddwd). Built with ISA flags: no standard containers, no inline functions
 // shared with other files.
 #include "espalier/units/cpu/dot_unit_ymm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 
 namespace espalier::units::cpu {
 namespace {

@@ -2,7 +2,6 @@
 // are compared with 512-bit ones, and how they run on a CPU that has AVX-512 instead of AVX-VNNI.
 // Built with ISA flags: no standard containers, no inline functions shared with other files.
 #include "espalier/units/cpu/dot_unit_ymm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 
 namespace espalier::units::cpu {
 namespace {

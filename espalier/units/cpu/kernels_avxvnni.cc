@@ -1,7 +1,6 @@
 // The AVX-VNNI kernel set, for CPUs with byte products and no AVX-512 (Alder Lake and later): vpdpbusd as encoded by VEX.
 // Built with ISA flags: no standard containers, no inline functions shared with other files.
 #include "espalier/units/cpu/dot_unit_ymm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 
 namespace espalier::units::cpu {
 namespace {

@@ -1,6 +1,6 @@
 // The NEON kernel set for CPUs with dot products of bytes (FEAT_DotProd): sdot, 4 k of 4 outputs an instruction.
 // Built with ISA flags: no standard containers, no inline functions shared with other files.
-#include "espalier/units/cpu/kernel_set_of.h"
+#include "espalier/units/cpu/linear_rows.h"
 #include "espalier/units/cpu/vec16_neon.h"
 
 namespace espalier::units::cpu {

@@ -1,7 +1,6 @@
 // The NEON kernel set for CPUs with matrix products of bytes (FEAT_I8MM).
 // Built with ISA flags: no standard containers, no inline functions shared with other files.
 #include "espalier/units/cpu/dot_unit_i8mm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 
 namespace espalier::units::cpu {
 namespace {

@@ -2,7 +2,6 @@
 // streaming mode after every 32 k. By name alone until somebody has measured it.
 // Built with ISA flags: no standard containers, no inline functions shared with other files.
 #include "espalier/units/cpu/dot_unit_i8mm.h"
-#include "espalier/units/cpu/kernel_set_of.h"
 #include "espalier/units/cpu/linear_tiles.h"
 #include "espalier/units/cpu/tile_unit_sme.h"
 

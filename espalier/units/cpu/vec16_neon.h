@@ -14,6 +14,7 @@ namespace espalier::units::cpu {
 template <class Set>
 struct Vec16Neon {
   static constexpr int64_t kLanes = 16;
+  static constexpr int kSumRegisters = 6;  // vectors that sums may fill, beside operands
   float32x4_t part[4];
 
   static Vec16Neon broadcast(float x) {

@@ -24,11 +24,10 @@ if((CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LE
    (CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15))
   target_compile_options(espalier_options INTERFACE -Werror)
 endif()
-# The baseline of each architecture; faster kernels are compiled for their own instruction set, file by file.
+# The baseline of x86, on others the compiler's own; faster kernels are compiled for their own instruction set, file by
+# file.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(espalier_options INTERFACE -march=x86-64-v3)
-elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-  target_compile_options(espalier_options INTERFACE -march=armv8.2-a+dotprod+fp16)
 endif()
 if(ESPALIER_SANITIZE)
   target_compile_options(espalier_options INTERFACE -fsanitize=${ESPALIER_SANITIZE} -fno-omit-frame-pointer

@@ -1,6 +1,10 @@
 # Every library from outside, with the folder that includes it; found on the system, nothing is downloaded at configure
 # time. Debian packages and Homebrew formulas: README.md, "Dependencies".
 find_package(Threads REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  include(CrossDependencies)
+  return()
+endif()
 find_package(fmt 9 REQUIRED)                       # base
 find_package(nlohmann_json 3.10 REQUIRED)          # base/json.h
 find_package(PkgConfig REQUIRED)

@@ -144,9 +144,10 @@ Status AtomicFile::finish(Durability durability) {
   const bool failed = std::ferror(file.stream_) != 0 || std::fflush(file.stream_) != 0 ||
                       (durability == Durability::kAtOnce && ::fsync(::fileno(file.stream_)) != 0);
   if (failed) return write_problem(file.path_);
-  if (std::fclose(std::exchange(file.stream_, nullptr)) != 0) return write_problem(file.path_);
+  // Closing gives up the lock: until it has its name, another process could take the file for abandoned.
   if (::rename(file.temporary_.c_str(), file.path_.c_str()) != 0) return write_problem(file.path_);
   file.temporary_.clear();
+  if (std::fclose(std::exchange(file.stream_, nullptr)) != 0) return write_problem(file.path_);
   return Ok{};
 }
 

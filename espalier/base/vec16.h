@@ -1,5 +1,5 @@
 // Vec16: the virtual vector that fp32 kernels are written for, as 16 plain floats. This is the
-// definition; units/cpu/vec16_avx2.h and vec16_avx512.h hold the same 16 lanes in registers and
+// definition; units/cpu/vec16_<registers>.h hold the same 16 lanes in registers and
 // equal it bit for bit (denormals included; a NaN is a NaN, its payload is nobody's business).
 // Kernels are templates over the vector type V, so their order of operations, and so their results,
 // do not depend on the instruction set.

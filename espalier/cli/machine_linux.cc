@@ -14,7 +14,7 @@ constexpr const char* kFeatures[] = {"avx2",     "fma",      "f16c",     "avx512
                                      "avx512bw", "avx512vl", "avx512dq", "avx512_vnni",
                                      "avx_vnni", "amx_tile", "amx_int8"};
 #else
-constexpr const char* kFeatures[] = {"asimd", "asimddp", "asimdhp"};
+constexpr const char* kFeatures[] = {"asimd", "asimddp", "i8mm", "sme"};
 #endif
 
 // "name : value" of the first matching line.

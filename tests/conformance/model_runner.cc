@@ -113,7 +113,7 @@ GoldenModel open_golden_model(const std::string& directory) {
   GoldenModel golden;
   golden.name = std::filesystem::path(directory).filename().string();
   auto file = value_or_die(formats::open_safetensors(directory + "/model.safetensors"));
-  golden.weights = Weights(std::move(file.tensors), std::move(file.owners));
+  golden.weights = Weights::of_files(std::move(file.tensors), file.owners);
   golden.model =
       value_or_die(models::make_model(read_json(directory + "/config.json"), golden.weights));
   const Json expected = read_json(directory + "/golden.json");

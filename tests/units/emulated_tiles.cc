@@ -1,10 +1,9 @@
 // The kernels of matrix-tile units on an emulated unit: tested where there is no AMX.
-#include "tests/units/emulated_tiles.h"
-
 #include "espalier/base/vec16.h"
 #include "espalier/units/cpu/kernel_set_of.h"
 #include "espalier/units/cpu/linear_tiles.h"
 #include "espalier/units/cpu/tile_unit_emulated.h"
+#include "tests/units/emulated_sets.h"
 
 namespace espalier::units::cpu {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "espalier/base/dequantize.h"
 #include "espalier/units/cpu/kernels.h"
-#include "tests/units/emulated_tiles.h"
+#include "tests/units/emulated_sets.h"
 #include "tests/units/random_matrix.h"
 
 namespace espalier::units::cpu {
@@ -56,7 +56,7 @@ void expect_same(const std::vector<float>& a, const std::vector<float>& b,
 }
 
 std::vector<const KernelSet*> supported_sets() {
-  std::vector<const KernelSet*> sets = {&kEmulatedTileKernels};
+  std::vector<const KernelSet*> sets(emulated_sets().begin(), emulated_sets().end());
   for (const KernelSet* set : all_kernel_sets()) {
     if (set->supported()) sets.push_back(set);
   }

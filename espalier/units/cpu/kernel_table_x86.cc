@@ -16,6 +16,12 @@ bool cpu_has_avx2() {  // every CPU with AVX2 and FMA has F16C
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+bool cpu_has_avxvnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAvxVnni = 1u << 4;  // leaf 7.1, EAX; g++ 12 knows no name for it
+  return cpu_has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0;
+}
+
 bool cpu_has_avx512vnni() {
   return cpu_has_avx2() && __builtin_cpu_supports("avx512f") &&
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
@@ -39,8 +45,9 @@ bool cpu_has_amx() {
 }
 
 std::span<const KernelSet* const> all_kernel_sets() {
-  static constexpr std::array<const KernelSet*, 4> kSets = {&kAmxKernels, &kAvx512VnniKernels,
-                                                            &kAvx2Kernels, &kPortableKernels};
+  static constexpr std::array<const KernelSet*, 6> kSets = {&kAmxKernels,      &kAvx512VnniKernels,
+                                                            &kAvx512VlKernels, &kAvxVnniKernels,
+                                                            &kAvx2Kernels,     &kPortableKernels};
   return kSets;
 }
 

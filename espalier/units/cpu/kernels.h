@@ -40,7 +40,7 @@ struct AttentionTile {
 };
 
 struct KernelSet {
-  std::string_view name;  // "portable", "avx2", "avx512vnni", "amx"
+  std::string_view name;  // "portable", "avx2", ... as in --kernels
   bool (*supported)();    // this CPU can run it
 
   // linear.h: rows [first_row, first_row + row_count) of x [rows, x_stride] into the planes of `out`.
@@ -78,10 +78,19 @@ std::span<const KernelSet* const> all_kernel_sets();
 // The rows of that table; a build has those of its architecture (CMakeLists.txt).
 extern const KernelSet kPortableKernels;
 extern const KernelSet kAvx2Kernels;
+extern const KernelSet kAvxVnniKernels;
+extern const KernelSet kAvx512VlKernels;
 extern const KernelSet kAvx512VnniKernels;
 extern const KernelSet kAmxKernels;
+extern const KernelSet kNeonDotprodKernels;
+extern const KernelSet kNeonI8mmKernels;
+extern const KernelSet kSmeKernels;
 bool cpu_has_avx2();
+bool cpu_has_avxvnni();
 bool cpu_has_avx512vnni();
 bool cpu_has_amx();  // and the system lets this process use it
+bool cpu_has_neon_dotprod();
+bool cpu_has_neon_i8mm();
+bool cpu_has_sme();  // with byte products, registers of 512 bits, and i8mm
 
 }  // namespace espalier::units::cpu

@@ -1,4 +1,6 @@
-// Vec16Avx2: base/vec16.h in two 256-bit registers. Only for files built for AVX2, FMA and F16C.
+// Vec16Ymm: base/vec16.h in two 256-bit registers. Only for files built for AVX2, FMA and F16C.
+//
+// Set is a tag: files that are built with different flags must not share instantiations, so each has its own.
 #pragma once
 
 #include <immintrin.h>
@@ -7,27 +9,28 @@
 
 namespace espalier::units::cpu {
 
-struct Vec16Avx2 {
+template <class Set>
+struct Vec16Ymm {
   static constexpr int64_t kLanes = 16;
   static constexpr int kSumRegisters = 5;  // vectors that sums may fill, beside operands
   __m256 low, high;
 
-  static Vec16Avx2 broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
-  static Vec16Avx2 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
-  static Vec16Avx2 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
-  static Vec16Avx2 load_partial(const float* p, int64_t count) {
+  static Vec16Ymm broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+  static Vec16Ymm zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+  static Vec16Ymm load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+  static Vec16Ymm load_partial(const float* p, int64_t count) {
     return {_mm256_maskload_ps(p, mask(count)), _mm256_maskload_ps(p + 8, mask(count - 8))};
   }
-  static Vec16Avx2 load_half(const uint16_t* p) {
+  static Vec16Ymm load_half(const uint16_t* p) {
     return {_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))),
             _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8)))};
   }
-  static Vec16Avx2 load_half_partial(const uint16_t* p, int64_t count) {
+  static Vec16Ymm load_half_partial(const uint16_t* p, int64_t count) {
     alignas(32) uint16_t whole[16] = {};
     for (int64_t i = 0; i < count; ++i) whole[i] = p[i];
     return load_half(whole);
   }
-  static Vec16Avx2 load_bfloat16(const uint16_t* p) {
+  static Vec16Ymm load_bfloat16(const uint16_t* p) {
     return {widen_bfloat16(p), widen_bfloat16(p + 8)};
   }
   void store(float* p) const {
@@ -52,46 +55,46 @@ struct Vec16Avx2 {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), _mm256_cvtps_epi32(high));
   }
 
-  friend Vec16Avx2 operator+(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm operator+(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 operator-(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm operator-(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 operator*(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm operator*(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 operator/(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm operator/(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 fma(Vec16Avx2 a, Vec16Avx2 b, Vec16Avx2 c) {
+  friend Vec16Ymm fma(Vec16Ymm a, Vec16Ymm b, Vec16Ymm c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
-  friend Vec16Avx2 max(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm max(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 min(Vec16Avx2 a, Vec16Avx2 b) {
+  friend Vec16Ymm min(Vec16Ymm a, Vec16Ymm b) {
     return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
   }
-  friend Vec16Avx2 abs(Vec16Avx2 a) {
+  friend Vec16Ymm abs(Vec16Ymm a) {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     return {_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high)};
   }
-  friend Vec16Avx2 sqrt(Vec16Avx2 a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
-  friend Vec16Avx2 select_less(Vec16Avx2 a, Vec16Avx2 b, Vec16Avx2 x, Vec16Avx2 y) {
+  friend Vec16Ymm sqrt(Vec16Ymm a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
+  friend Vec16Ymm select_less(Vec16Ymm a, Vec16Ymm b, Vec16Ymm x, Vec16Ymm y) {
     return {_mm256_blendv_ps(y.low, x.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
             _mm256_blendv_ps(y.high, x.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
   }
-  friend Vec16Avx2 power_of_two(Vec16Avx2 n) {
+  friend Vec16Ymm power_of_two(Vec16Ymm n) {
     return {power_of_two_half(n.low), power_of_two_half(n.high)};
   }
-  friend float reduce_add(Vec16Avx2 a) {
+  friend float reduce_add(Vec16Ymm a) {
     const __m256 eight = _mm256_add_ps(a.low, a.high);
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
-  friend float reduce_max(Vec16Avx2 a) {
+  friend float reduce_max(Vec16Ymm a) {
     const __m256 eight = _mm256_max_ps(a.low, a.high);
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));

@@ -1,0 +1,16 @@
+# Libraries from outside for a build for another machine, where this machine's are no use: headers alone, reached through
+# links because the rest of /usr/include is of this machine, and GoogleTest from Debian's source package. PCRE2 and
+# utf8proc are declared but not there: what needs them can be compiled, not linked.
+set(headers ${PROJECT_BINARY_DIR}/headers)
+file(MAKE_DIRECTORY ${headers})
+foreach(name fmt nlohmann pcre2.h utf8proc.h)
+  file(CREATE_LINK /usr/include/${name} ${headers}/${name} SYMBOLIC)
+endforeach()
+foreach(target fmt::fmt nlohmann_json::nlohmann_json PkgConfig::PCRE2 PkgConfig::UTF8PROC)
+  add_library(${target} INTERFACE IMPORTED)
+  target_include_directories(${target} INTERFACE ${headers})
+endforeach()
+target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
+if(ESPALIER_TESTS)
+  add_subdirectory(/usr/src/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+endif()

@@ -19,6 +19,7 @@ namespace espalier::bench {
 namespace {
 
 using units::cpu::Activations;
+using units::cpu::FloatMode;
 using units::cpu::KernelSet;
 using units::cpu::PackedLinear;
 
@@ -36,14 +37,19 @@ struct Options {
 struct Form {
   std::string_view name;
   Encoding encoding;
-  bool keep_floats;
+  FloatMode floats;
 };
 constexpr Form kForms[] = {
-    {"int8", Encoding::kBF16, false}, {"q8_0", Encoding::kQ8_0, false},
-    {"q4_0", Encoding::kQ4_0, false}, {"q4_1", Encoding::kQ4_1, false},
-    {"q4_k", Encoding::kQ4_K, false}, {"q6_k", Encoding::kQ6_K, false},
-    {"bf16", Encoding::kBF16, true},  {"f16", Encoding::kF16, true},
-    {"f32", Encoding::kF32, true},
+    {"int8", Encoding::kBF16, FloatMode::kInt8Channel},
+    {"q8_0", Encoding::kQ8_0, FloatMode::kInt8Channel},
+    {"q4_0", Encoding::kQ4_0, FloatMode::kInt8Channel},
+    {"q4_1", Encoding::kQ4_1, FloatMode::kInt8Channel},
+    {"q4_k", Encoding::kQ4_K, FloatMode::kInt8Channel},
+    {"q6_k", Encoding::kQ6_K, FloatMode::kInt8Channel},
+    {"int8g64", Encoding::kBF16, FloatMode::kInt8Groups},
+    {"bf16", Encoding::kBF16, FloatMode::kKeep},
+    {"f16", Encoding::kF16, FloatMode::kKeep},
+    {"f32", Encoding::kF32, FloatMode::kKeep},
 };
 
 // Bytes 0x21..0x3f: finite small numbers in every encoding, and no two lines alike.
@@ -64,8 +70,7 @@ Result<std::vector<PackedLinear>> pack_stack(const Form& form, int64_t bytes) {
   std::vector<PackedLinear> stack;
   for (int64_t packed = 0; packed < bytes; packed += stack.back().byte_count()) {
     const TensorView& view = stack.size() % 2 == 0 ? up : down;
-    ASSIGN_OR_RETURN(PackedLinear matrix,
-                     PackedLinear::pack(view, 0, view.rows(), form.keep_floats));
+    ASSIGN_OR_RETURN(PackedLinear matrix, PackedLinear::pack(view, 0, view.rows(), form.floats));
     stack.push_back(std::move(matrix));
   }
   return stack;
@@ -109,7 +114,7 @@ class Limits {
                                            static_cast<size_t>(layout.panel_bytes)});
     }
     std::vector<int64_t> planes = options_.planes;
-    if (form.keep_floats) planes = {0};
+    if (form.floats == FloatMode::kKeep) planes = {0};
     for (const KernelSet* set : units::cpu::all_kernel_sets()) {
       if (!chosen(*set)) continue;
       for (const int64_t count : planes) {

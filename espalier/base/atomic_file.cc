@@ -58,17 +58,18 @@ Result<Place> examine(const std::string& path) {
 
 constexpr size_t kRandomDigits = 8;  // ".1a2b3c4d" behind the name
 
-bool is_temporary(const std::string& name, const std::string& suffix) {
-  if (name.size() < suffix.size() + 1 + kRandomDigits) return false;
+bool is_temporary(const std::string& name, bool (*is_final_name)(const std::string&)) {
+  if (name.size() < 1 + kRandomDigits) return false;
   const size_t dot = name.size() - kRandomDigits - 1;
   return name[dot] == '.' && name.find_first_not_of("0123456789abcdef", dot + 1) == name.npos &&
-         name.compare(dot - suffix.size(), suffix.size(), suffix) == 0;
+         is_final_name(name.substr(0, dot));
 }
 
 // False: remove_abandoned() of another process was faster, between open and lock. Where a file
 // system knows no locks, nobody removes anything.
 bool lock_for_writing(int descriptor) {
-  ::flock(descriptor, LOCK_EX);
+  while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) {
+  }
   struct stat info {};
   return ::fstat(descriptor, &info) == 0 && info.st_nlink > 0;
 }
@@ -144,20 +145,24 @@ Status AtomicFile::finish(Durability durability) {
   const bool failed = std::ferror(file.stream_) != 0 || std::fflush(file.stream_) != 0 ||
                       (durability == Durability::kAtOnce && ::fsync(::fileno(file.stream_)) != 0);
   if (failed) return write_problem(file.path_);
-  // Closing gives up the lock: until it has its name, another process could take the file for abandoned.
-  if (::rename(file.temporary_.c_str(), file.path_.c_str()) != 0) return write_problem(file.path_);
-  file.temporary_.clear();
-  if (std::fclose(std::exchange(file.stream_, nullptr)) != 0) return write_problem(file.path_);
-  return Ok{};
+  // The second descriptor keeps the lock until the file has its name: another process could take it for abandoned.
+  const int lock = ::dup(::fileno(file.stream_));
+  const bool done = std::fclose(std::exchange(file.stream_, nullptr)) == 0 &&
+                    ::rename(file.temporary_.c_str(), file.path_.c_str()) == 0;
+  const Status status = done ? Status(Ok{}) : Status(write_problem(file.path_));
+  if (done) file.temporary_.clear();
+  if (lock >= 0) ::close(lock);
+  return status;
 }
 
-void remove_abandoned(const std::string& folder, const std::string& suffix) {
+void remove_abandoned(const std::string& folder, bool (*is_final_name)(const std::string&)) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
        at.increment(error)) {
-    if (!is_temporary(at->path().filename().string(), suffix)) continue;
+    if (!is_temporary(at->path().filename().string(), is_final_name)) continue;
     const std::string path = at->path().string();
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    // Writable, as network file systems ask for an exclusive lock.
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (descriptor < 0) continue;
     if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
     ::close(descriptor);

@@ -45,8 +45,8 @@ class AtomicFile {
   std::FILE* stream_ = nullptr;  // null after finish()
 };
 
-// Removes what processes that were killed left in `folder` of files whose names end in `suffix`.
+// Removes what processes that were killed left in `folder` of files with names of that kind.
 // Temporary files that a living process writes stay; whatever cannot be removed stays too.
-void remove_abandoned(const std::string& folder, const std::string& suffix);
+void remove_abandoned(const std::string& folder, bool (*is_final_name)(const std::string&));
 
 }  // namespace espalier

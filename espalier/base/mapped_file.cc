@@ -38,14 +38,16 @@ Result<struct stat> examine_regular_file(int fd, const std::string& path) {
   return info;
 }
 
+// The time of the last change of anything (ctime) cannot be set back, as that of the content can.
 std::string identity_of(const struct stat& info) {
 #ifdef __APPLE__
-  const timespec& changed = info.st_mtimespec;
+  const timespec &written = info.st_mtimespec, &changed = info.st_ctimespec;
 #else
-  const timespec& changed = info.st_mtim;
+  const timespec &written = info.st_mtim, &changed = info.st_ctim;
 #endif
-  return fmt::format("{} bytes, changed at {}.{:09}, inode {}", info.st_size, changed.tv_sec,
-                     changed.tv_nsec, info.st_ino);
+  return fmt::format("{} bytes, written at {}.{:09}, changed at {}.{:09}, device {}, inode {}",
+                     info.st_size, written.tv_sec, written.tv_nsec, changed.tv_sec, changed.tv_nsec,
+                     info.st_dev, info.st_ino);
 }
 
 void advise(std::span<const std::byte> bytes, int advice) {

@@ -22,7 +22,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
-  // Size, time of change and number of the file that was opened, as text: another one where it was
+  // Size, times, device and number of the file that was opened, as text: another one where it was
   // written to or replaced, without reading it.
   const std::string& identity() const { return identity_; }
 

@@ -66,6 +66,7 @@ Result<OrderedJson> info_json(const engine::Engine& engine) {
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(engine));
   int64_t parameters = 0;
   OrderedJson encodings = encodings_json(engine, parameters);
+  const units::Capabilities capabilities = engine.executable().capabilities();
   return OrderedJson{
       {"name", checkpoint.name},
       {"path", checkpoint.path},
@@ -84,8 +85,9 @@ Result<OrderedJson> info_json(const engine::Engine& engine) {
       {"unit", engine.options().unit},
       {"window", engine.options().window},
       {"buckets", engine.buckets()},
-      {"kv_bytes_per_position", program::kv_elements_per_position(program) *
-                                    engine.executable().capabilities().kv_element_bytes},
+      {"kv_bytes_per_position",
+       program::kv_elements_per_position(program) * capabilities.kv_element_bytes +
+           capabilities.kv_scale_bytes},
       {"work", OrderedJson::array({work_json(engine, program, 1),
                                    work_json(engine, program, engine.options().window)})},
       {"placement", engine.executable().placement_report()},

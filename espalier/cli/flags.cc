@@ -94,9 +94,7 @@ Status set_kernels(Options& options, const std::string& value) {
 }
 
 Status set_weights(Options& options, const std::string& value) {
-  if (value != "int8" && value != "keep") return bad_value("int8 or keep", value);
-  options.weights = value;
-  return Ok{};
+  return set_one_of({"int8", "int8g64", "keep"}, value, options.weights);
 }
 
 Status set_activations(Options& options, const std::string& value) {
@@ -108,6 +106,12 @@ Status set_activations(Options& options, const std::string& value) {
 Status set_kv_bits(Options& options, const std::string& value) {
   if (value != "8" && value != "16") return bad_value("8 or 16", value);
   options.kv_bits = value == "8" ? 8 : 16;
+  return Ok{};
+}
+
+Status set_packed_cache(Options& options, const std::string& value) {
+  if (value.empty()) return bad_value("a folder, or off", value);
+  options.packed_cache = value;
   return Ok{};
 }
 
@@ -204,7 +208,7 @@ constexpr Flag kFlags[] = {
      set_integer<&Options::context, 1>},
     {"--packed-cache", "", "DIR", kEngine, kComputes | kDoctor,
      "keep packed weights there; off: nowhere (default ~/.cache/espalier/packed)",
-     set_text<&Options::packed_cache>},
+     set_packed_cache},
     {"--threads", "", "N", kEngine, kComputes, "by default the number of physical cores",
      set_integer<&Options::threads, 1, kMaxThreads>},
 

@@ -13,6 +13,11 @@
 namespace espalier::cli {
 namespace {
 
+units::WeightMode weight_mode(const std::string& name) {
+  if (name == "keep") return units::WeightMode::kKeep;
+  return name == "int8g64" ? units::WeightMode::kInt8Group64 : units::WeightMode::kInt8;
+}
+
 // A value of --set: JSON where it is JSON, else the string itself.
 OrderedJson variable_value(const std::string& text) {
   auto parsed = parse_ordered_json(text, "--set");
@@ -61,8 +66,7 @@ engine::EngineOptions engine_options(const Options& options) {
       .window = options.window,
       .context = options.context,
       .compile = {.threads = static_cast<int>(options.threads),
-                  .weights = options.weights == "keep" ? units::WeightMode::kKeep
-                                                       : units::WeightMode::kInt8,
+                  .weights = weight_mode(options.weights),
                   .activation_planes = options.activations == 8 ? 1 : 2,
                   .kv_bits = static_cast<int>(options.kv_bits),
                   .kernels = options.kernels,

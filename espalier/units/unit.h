@@ -23,7 +23,7 @@
 namespace espalier::units {
 
 // How fp16, bf16 and fp32 checkpoints are computed; GGUF encodings always compute as stored.
-enum class WeightMode : uint8_t { kInt8, kKeep };
+enum class WeightMode : uint8_t { kInt8, kInt8Group64, kKeep };
 
 // Positions of the largest bucket that units take: scores take up to 24 bytes a position and
 // thread, which is 400 MB at this length. A configuration may promise more; then --context has to
@@ -50,7 +50,7 @@ struct PackedCache {
 
 struct CompileOptions {
   int threads = 0;                         // 0: physical cores
-  WeightMode weights = WeightMode::kInt8;  // int8 per output channel, or as stored
+  WeightMode weights = WeightMode::kInt8;  // int8 per output channel or per 64 of one, or as stored
   int activation_planes = 2;               // 2: 16-bit fixed point, 1: 8-bit
   int kv_bits = 16;          // of K and V in a state: fp16, or int8 with a scale a head
   std::string kernels = {};  // "" chooses the best present; or a name of kernel_names()
@@ -77,6 +77,7 @@ struct CallOutputs {
 
 struct Capabilities {
   int64_t kv_element_bytes = 0;    // of K and V in a state
+  int64_t kv_scale_bytes = 0;      // beside them, for a position of all layers
   int64_t kv_write_alignment = 1;  // the unit writes KV in aligned blocks of so many positions
   int64_t max_rows = 0;            // largest window
 };

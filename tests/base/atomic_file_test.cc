@@ -129,6 +129,8 @@ TEST(AtomicFile, IsWrittenAtPlacesInAnyOrder) {
   EXPECT_EQ(*read_text_file(directory / "file"), "hello world");
 }
 
+bool is_packed(const std::string& name) { return name.ends_with(".packed"); }
+
 TEST(AtomicFile, OfAKilledProcessIsRemovedAndOfALivingOneIsNot) {
   const TemporaryDirectory directory;
   int ends[2];
@@ -146,13 +148,13 @@ TEST(AtomicFile, OfAKilledProcessIsRemovedAndOfALivingOneIsNot) {
   directory.write("a.packed.old", "not a temporary file");
   directory.write("note.1234abcd", "of somebody else");
   ASSERT_EQ(directory.file_count(), 4u);
-  remove_abandoned(directory.path(), ".packed");
+  remove_abandoned(directory.path(), is_packed);
   EXPECT_EQ(directory.file_count(), 4u);
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  remove_abandoned(directory.path(), ".packed");
+  remove_abandoned(directory.path(), is_packed);
   EXPECT_EQ(directory.file_count(), 3u);
-  remove_abandoned(directory / "absent", ".packed");
+  remove_abandoned(directory / "absent", is_packed);
 }
 
 }  // namespace

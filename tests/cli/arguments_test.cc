@@ -86,7 +86,7 @@ TEST(Arguments, ThatAreWrongAreErrorsWithAWayOut) {
       {{"run", "--threads", "0"}, "expected a whole number from 1 to 256, got '0'"},
       {{"run", "--threads", "257"}, "expected a whole number from 1 to 256, got '257'"},
       {{"run", "--window", "1025"}, "expected a whole number from 1 to 1024, got '1025'"},
-      {{"run", "--weights", "int3"}, "expected int8 or keep, got 'int3'"},
+      {{"run", "--weights", "int3"}, "expected int8 or int8g64 or keep, got 'int3'"},
       {{"run", "--activations", "32"}, "expected 8 or 16, got '32'"},
       {{"run", "--logit-bias", "5"}, "expected TOKEN=BIAS, like 42=-100, got '5'"},
       {{"run", "--logit-bias", "x=1"}, "got 'x'"},

@@ -144,7 +144,8 @@ TEST_P(CpuGolden, Int8GivesTheLogProbabilitiesOfTheReferenceOnTheDumpedWeights) 
 TEST_P(CpuGolden, EveryKernelSetAndWindowGivesTheSameBits) {
   const GoldenModel golden = open_golden_model(GetParam());
   const auto& ids = golden.sequences.back().ids;
-  for (const auto mode : {units::WeightMode::kInt8, units::WeightMode::kKeep}) {
+  for (const auto mode :
+       {units::WeightMode::kInt8, units::WeightMode::kInt8Group64, units::WeightMode::kKeep}) {
     const auto expected = runner(golden, 1, mode, "portable").forward(ids);
     for (const std::string& kernels : unit_.kernel_names()) {
       for (const int64_t window : {7, 64}) {

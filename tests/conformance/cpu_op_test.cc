@@ -55,8 +55,10 @@ TEST_P(CpuOp, GivesWhatTorchGives) {
 }
 
 TEST_P(CpuOp, GivesTheSameBitsOnEveryKernelSetWithAnyThreads) {
-  const std::pair<units::WeightMode, int> arithmetics[] = {
-      {units::WeightMode::kKeep, 2}, {units::WeightMode::kInt8, 2}, {units::WeightMode::kInt8, 1}};
+  const std::pair<units::WeightMode, int> arithmetics[] = {{units::WeightMode::kKeep, 2},
+                                                           {units::WeightMode::kInt8, 2},
+                                                           {units::WeightMode::kInt8, 1},
+                                                           {units::WeightMode::kInt8Group64, 2}};
   for (const auto& [weights, planes] : arithmetics) {
     const HeadResult expected = result(1, "portable", weights, planes);
     for (const std::string& kernels : unit_.kernel_names()) {

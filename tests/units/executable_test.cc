@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CpuExecutable,
 TEST_P(CpuExecutable, AgreesWithTheReferenceUnitOnTheWeightsThatItUses) {
   const TinyModel model = tiny_model(kind(), {64}, {128});
   const auto tokens = tiny_tokens(100);
-  for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kKeep}) {
+  for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kInt8Group64, WeightMode::kKeep}) {
     const auto cpu = compile(unit_, model, options_with(2, "", mode));
     TinyModel dumped = model;
     dumped.weights = used_weights(*cpu, model);
@@ -103,7 +103,8 @@ TEST_P(CpuExecutable, OnePlaneAndKeptFloatsGiveTheSameBitsOnEveryKernelSet) {
   const TinyModel model = tiny_model(kind(), {1, 32}, {64});
   const auto tokens = tiny_tokens(40);
   for (const auto& [planes, mode] :
-       {std::pair(1, WeightMode::kInt8), std::pair(2, WeightMode::kKeep)}) {
+       {std::pair(1, WeightMode::kInt8), std::pair(2, WeightMode::kInt8Group64),
+        std::pair(2, WeightMode::kKeep)}) {
     std::vector<float> first;
     for (const std::string& kernels : unit_.kernel_names()) {
       CompileOptions options = options_with(2, kernels, mode);
@@ -339,7 +340,8 @@ TEST(Units, RefuseWeightsThatAreNotFinite) {
       data[data.size() / 2] = bad;
       tensors[name].bytes = std::as_bytes(std::span(data));
       for (Unit* unit : {static_cast<Unit*>(&cpu_unit), static_cast<Unit*>(&reference_unit)}) {
-        for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kKeep}) {
+        for (const WeightMode mode :
+             {WeightMode::kInt8, WeightMode::kInt8Group64, WeightMode::kKeep}) {
           const auto compiled = unit->compile(model.programs, Weights(tensors, {}), "embedding",
                                               options_with(1, "", mode));
           ASSERT_FALSE(compiled.ok()) << unit->name() << " " << name << " " << bad;
@@ -403,6 +405,29 @@ TEST(CpuUnit, RefusesTwoAttentionsThatDivideOneStateDifferently) {
   }
   const program::Program same = two_attentions(2, 2, true);
   EXPECT_TRUE(unit.compile({{same}}, random_weights(same, 3), "embedding", {}).ok());
+}
+
+TEST(CpuUnit, RefusesHeadsThatEightBitsCannotHold) {
+  program::Builder b("wide", 1, 16, 1, Head::kLogits);
+  const auto x = b.input("embeddings", {1, kTinyHidden}, Encoding::kF32);
+  const auto ancestors = b.input("ancestors", {1, 1}, Encoding::kI32);
+  const auto selected = b.input("selected", {1, 1}, Encoding::kI32);
+  const auto to_wide = [&](const std::string& name) {
+    return b.linear(name, x, b.matrix(name, 520, kTinyHidden));
+  };
+  const auto state = b.key_value("kv", 520);
+  b.kv_write(to_wide("k"), to_wide("v"), state);
+  const auto y = b.attention("a", to_wide("q"), ancestors, state, 1, 1, 520, 0.1);
+  b.head_logits(b.gather_rows("rows", y, selected), b.matrix("embedding", kTinyVocab, 520));
+  const program::Program program = b.finish();
+  cpu::CpuUnit unit;
+  CompileOptions options;
+  const Weights weights = random_weights(program, 3);
+  EXPECT_TRUE(unit.compile({{program}}, weights, "embedding", options).ok());
+  options.kv_bits = 8;
+  const auto compiled = unit.compile({{program}}, weights, "embedding", options);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_THAT(compiled.error().message(), AllOf(HasSubstr("512"), HasSubstr("520")));
 }
 
 // Threads take queries in the order of KV heads, so another number of those is another division.

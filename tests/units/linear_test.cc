@@ -28,8 +28,8 @@ std::vector<float> random_rows(int64_t rows, int64_t columns, std::mt19937_64& r
   return x;
 }
 
-PackedLinear pack(const TensorView& view, bool keep_floats = false) {
-  auto packed = PackedLinear::pack(view, 0, view.rows(), keep_floats);
+PackedLinear pack(const TensorView& view, FloatMode floats = FloatMode::kInt8Channel) {
+  auto packed = PackedLinear::pack(view, 0, view.rows(), floats);
   EXPECT_TRUE(packed.ok());
   return std::move(packed).value();
 }
@@ -136,8 +136,32 @@ float int8_output_by_definition(const std::vector<float>& weights, const Quantiz
   return y * scale;
 }
 
-std::vector<float> multiply_by_definition(const TensorView& weights, const std::vector<float>& x,
-                                          int planes) {
+// Groups of 64 k with one scale, multiplied by halves.
+float grouped_output_by_definition(const std::vector<float>& weights, const QuantizedRow& row) {
+  const auto columns = static_cast<int64_t>(weights.size());
+  float y = 0;
+  for (int64_t first = 0; first < columns; first += kBlockElements) {
+    float total = 0;
+    for (int64_t half = first; half < std::min(columns, first + kBlockElements); half += 32) {
+      float absmax = 0;
+      const int64_t group = half / 64 * 64;
+      for (int64_t k = group; k < std::min(columns, group + 64); ++k)
+        absmax = std::max(absmax, std::fabs(weights[static_cast<size_t>(k)]));
+      const float scale = absmax / 127.0f;
+      int64_t dot = 0;
+      for (int64_t k = half; k < std::min(columns, half + 32); ++k) {
+        const auto i = static_cast<size_t>(k);
+        dot += absmax == 0 ? 0 : std::llrint(static_cast<double>(weights[i] / scale)) * row.a[i];
+      }
+      total = std::fma(scale, static_cast<float>(dot), total);
+    }
+    y = std::fma(total, row.scales[static_cast<size_t>(first / kBlockElements)], y);
+  }
+  return y;
+}
+
+std::vector<float> multiply_by_definition(const TensorView& weights, FloatMode floats,
+                                          const std::vector<float>& x, int planes) {
   const int64_t columns = weights.columns(), rows = static_cast<int64_t>(x.size()) / columns;
   std::vector<float> y, dequantized(static_cast<size_t>(columns));
   for (int64_t r = 0; r < rows; ++r) {
@@ -147,7 +171,9 @@ std::vector<float> multiply_by_definition(const TensorView& weights, const std::
         y.push_back(group_output_by_definition(weights, n, row));
       } else {
         dequantize(weights.encoding, weights.row(n), dequantized);
-        y.push_back(int8_output_by_definition(dequantized, row));
+        y.push_back(floats == FloatMode::kInt8Groups
+                        ? grouped_output_by_definition(dequantized, row)
+                        : int8_output_by_definition(dequantized, row));
       }
     }
   }
@@ -159,7 +185,7 @@ std::vector<float> multiply_by_definition(const TensorView& weights, const std::
 
 struct Case {
   Matrix matrix;
-  bool keep_floats;
+  FloatMode floats;
 };
 
 // One matrix of every encoding and arithmetic, of about `rows` x `columns`.
@@ -168,18 +194,20 @@ std::vector<Case> every_form(int64_t rows, int64_t columns, std::mt19937_64& ran
   for (const HalfFields& fields : block_encodings()) {
     const int64_t unit = encoding_info(fields.encoding).block_elements;
     const int64_t whole = (columns + unit - 1) / unit * unit;
-    cases.push_back({random_blocks(fields, rows, whole, random), false});
+    cases.push_back({random_blocks(fields, rows, whole, random), FloatMode::kInt8Channel});
   }
   for (const Encoding encoding : {Encoding::kF32, Encoding::kF16, Encoding::kBF16}) {
-    cases.push_back({float_matrix(encoding, rows, columns, random), false});
-    cases.push_back({float_matrix(encoding, rows, columns, random), true});
+    for (const FloatMode floats :
+         {FloatMode::kInt8Channel, FloatMode::kInt8Groups, FloatMode::kKeep}) {
+      cases.push_back({float_matrix(encoding, rows, columns, random), floats});
+    }
   }
   return cases;
 }
 
 std::string describe(const Case& c, int64_t rows, int planes) {
-  return fmt::format("{} {} keep={} rows={} planes={}", name_of(c.matrix.view.encoding),
-                     shape_text(c.matrix.view.shape), c.keep_floats, rows, planes);
+  return fmt::format("{} {} floats={} rows={} planes={}", name_of(c.matrix.view.encoding),
+                     shape_text(c.matrix.view.shape), static_cast<int>(c.floats), rows, planes);
 }
 
 TEST(Linear, PortableKernelsComputeTheDefinitionExactly) {
@@ -187,11 +215,12 @@ TEST(Linear, PortableKernelsComputeTheDefinitionExactly) {
   for (const auto& [outputs, columns] :
        {std::pair<int64_t, int64_t>{5, 40}, {33, 96}, {16, 576}, {3, 1536}}) {
     for (const Case& c : every_form(outputs, columns, random)) {
-      if (c.keep_floats) continue;
+      if (c.floats == FloatMode::kKeep) continue;
       for (const int planes : {1, 2}) {
         const auto x = random_rows(3, c.matrix.view.columns(), random);
-        expect_same(multiply(kPortableKernels, pack(c.matrix.view), x, planes),
-                    multiply_by_definition(c.matrix.view, x, planes), describe(c, 3, planes));
+        expect_same(multiply(kPortableKernels, pack(c.matrix.view, c.floats), x, planes),
+                    multiply_by_definition(c.matrix.view, c.floats, x, planes),
+                    describe(c, 3, planes));
       }
     }
   }
@@ -206,7 +235,7 @@ TEST(Linear, EverySetEqualsThePortableOneBitForBit) {
     const auto columns = static_cast<int64_t>(1 + random() % (round % 2 == 0 ? 130 : 1300));
     const int64_t rows = row_counts[static_cast<size_t>(round)];
     for (const Case& c : every_form(outputs, columns, random)) {
-      const PackedLinear weights = pack(c.matrix.view, c.keep_floats);
+      const PackedLinear weights = pack(c.matrix.view, c.floats);
       const auto x = random_rows(rows, weights.columns(), random);
       for (const int planes : {1, 2}) {
         const auto expected = multiply(kPortableKernels, weights, x, planes);
@@ -224,7 +253,7 @@ TEST(Linear, EverySetEqualsThePortableOneAtTheExtremes) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float largest = std::numeric_limits<float>::max();
   for (const Case& c : every_form(20, 1100, random)) {
-    const PackedLinear weights = pack(c.matrix.view, c.keep_floats);
+    const PackedLinear weights = pack(c.matrix.view, c.floats);
     const int64_t columns = weights.columns();
     std::vector<float> x;
     for (const float value : {0.0f, -0.0f, 1.0f, -1.0f, 1e-30f, 1e-38f, 1e-45f, largest, -largest,
@@ -264,7 +293,8 @@ TEST(Linear, TheLargestSumsDoNotOverflow) {
     for (const Matrix* matrix : {&q8, &f32}) {
       const PackedLinear weights = pack(matrix->view);
       for (const int planes : {1, 2}) {
-        const auto expected = multiply_by_definition(matrix->view, x, planes);
+        const auto expected =
+            multiply_by_definition(matrix->view, FloatMode::kInt8Channel, x, planes);
         for (const KernelSet* set : supported_sets()) {
           expect_same(multiply(*set, weights, x, planes), expected, std::string(set->name));
         }
@@ -276,7 +306,7 @@ TEST(Linear, TheLargestSumsDoNotOverflow) {
 TEST(Linear, ARowDoesNotDependOnTheRowsBesideIt) {
   std::mt19937_64 random(4);
   for (const Case& c : every_form(40, 576, random)) {
-    const PackedLinear weights = pack(c.matrix.view, c.keep_floats);
+    const PackedLinear weights = pack(c.matrix.view, c.floats);
     const int64_t columns = weights.columns(), rows = 13;
     auto x = random_rows(rows, columns, random);
     x[static_cast<size_t>(2 * columns + 1)] = std::numeric_limits<float>::quiet_NaN();
@@ -296,7 +326,7 @@ TEST(Linear, ARowDoesNotDependOnTheRowsBesideIt) {
 TEST(Linear, ANonFiniteActivationMakesItsOwnRowNaN) {
   std::mt19937_64 random(5);
   for (const Case& c : every_form(17, 256, random)) {
-    if (c.keep_floats) continue;
+    if (c.floats == FloatMode::kKeep) continue;
     for (const float bad :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       auto x = random_rows(2, c.matrix.view.columns(), random);
@@ -311,7 +341,7 @@ TEST(Linear, ANonFiniteActivationMakesItsOwnRowNaN) {
 TEST(Linear, PanelsOfARangeAreWrittenAndNothingElse) {
   std::mt19937_64 random(6);
   for (const Case& c : every_form(50, 320, random)) {
-    const PackedLinear weights = pack(c.matrix.view, c.keep_floats);
+    const PackedLinear weights = pack(c.matrix.view, c.floats);
     const int64_t rows = 7, columns = weights.columns(), stride = 64;
     const auto x = random_rows(rows, columns, random);
     const auto whole = multiply(kPortableKernels, weights, x, 2);
@@ -358,7 +388,7 @@ double relative_error(const std::vector<float>& y, const std::vector<float>& wei
 TEST(Linear, ErrorsAgainstDoublePrecisionAreThoseOfTheActivationBits) {
   std::mt19937_64 random(7);
   for (const Case& c : every_form(48, 2048, random)) {
-    const PackedLinear weights = pack(c.matrix.view, c.keep_floats);
+    const PackedLinear weights = pack(c.matrix.view, c.floats);
     const int64_t columns = weights.columns();
     std::vector<float> w(static_cast<size_t>(48 * columns));
     weights.read_rows(0, 48, w);
@@ -366,7 +396,7 @@ TEST(Linear, ErrorsAgainstDoublePrecisionAreThoseOfTheActivationBits) {
     const auto error = [&](int planes) {
       return relative_error(multiply(kPortableKernels, weights, x, planes), w, x, columns);
     };
-    if (c.keep_floats) {
+    if (c.floats == FloatMode::kKeep) {
       EXPECT_LT(error(2), 1e-6) << describe(c, 4, 2);
       continue;
     }
@@ -381,8 +411,8 @@ TEST(Linear, ReadRowsGivesTheStoredWeights) {
   std::mt19937_64 random(8);
   for (const Case& c : every_form(37, 256, random)) {
     const TensorView& view = c.matrix.view;
-    const PackedLinear weights = pack(view, c.keep_floats);
-    if (weights.arithmetic() == LinearArithmetic::kInt8Channel) continue;
+    const PackedLinear weights = pack(view, c.floats);
+    if (c.floats != FloatMode::kKeep && group_elements(view.encoding) == 0) continue;  // rounded
     std::vector<float> read(static_cast<size_t>(7 * view.columns())), stored(read.size());
     weights.read_rows(30, 7, read);
     for (int64_t row = 0; row < 7; ++row) {
@@ -398,16 +428,17 @@ TEST(Linear, Int8WeightsAreWithinHalfAStepOfTheStoredOnes) {
   std::mt19937_64 random(9);
   Matrix matrix = float_matrix(Encoding::kF32, 3, 50, random);
   std::memset(matrix.bytes.data() + 50 * 4, 0, 50 * 4);  // row 1 is zero
-  const PackedLinear weights = pack(matrix.view);
   std::vector<float> read(150), stored(150);
-  weights.read_rows(0, 3, read);
   dequantize(Encoding::kF32, matrix.bytes, stored);
-  for (int row = 0; row < 3; ++row) {
-    const float absmax =
-        std::abs(*std::max_element(stored.begin() + row * 50, stored.begin() + row * 50 + 50,
-                                   [](float a, float b) { return std::abs(a) < std::abs(b); }));
-    for (size_t i = static_cast<size_t>(row) * 50; i < static_cast<size_t>(row + 1) * 50; ++i) {
-      EXPECT_LE(std::abs(read[i] - stored[i]), absmax / 127 * 0.50001f);
+  for (const FloatMode floats : {FloatMode::kInt8Channel, FloatMode::kInt8Groups}) {
+    pack(matrix.view, floats).read_rows(0, 3, read);
+    for (int row = 0; row < 3; ++row) {
+      const float absmax =
+          std::abs(*std::max_element(stored.begin() + row * 50, stored.begin() + row * 50 + 50,
+                                     [](float a, float b) { return std::abs(a) < std::abs(b); }));
+      for (size_t i = static_cast<size_t>(row) * 50; i < static_cast<size_t>(row + 1) * 50; ++i) {
+        EXPECT_LE(std::abs(read[i] - stored[i]), absmax / 127 * 0.50001f);
+      }
     }
   }
 }
@@ -416,9 +447,9 @@ TEST(Linear, RowsInTheMiddleOfATensorPackAsIfAlone) {
   std::mt19937_64 random(10);
   for (const Case& c : every_form(60, 256, random)) {
     const TensorView& view = c.matrix.view;
-    const auto part = PackedLinear::pack(view, 20, 21, c.keep_floats).value();
+    const auto part = PackedLinear::pack(view, 20, 21, c.floats).value();
     const auto x = random_rows(2, view.columns(), random);
-    const auto whole = multiply(kPortableKernels, pack(view, c.keep_floats), x, 2);
+    const auto whole = multiply(kPortableKernels, pack(view, c.floats), x, 2);
     std::vector<float> expected;
     for (const int64_t row : {0, 1}) {
       expected.insert(expected.end(), whole.begin() + row * 60 + 20, whole.begin() + row * 60 + 41);
@@ -436,24 +467,25 @@ TEST(Linear, AWeightThatIsNotFiniteIsAnError) {
       put_half(std::numeric_limits<float>::infinity(),
                &matrix.bytes[second_row + static_cast<size_t>(at)]);
       // Blocks whose integer scale is zero would give NaN, the others infinity: both are refused.
-      const auto packed = PackedLinear::pack(matrix.view, 0, 2, false);
+      const auto packed = PackedLinear::pack(matrix.view, 0, 2, FloatMode::kInt8Channel);
       ASSERT_FALSE(packed.ok()) << name_of(fields.encoding);
       EXPECT_THAT(packed.error().message(), testing::HasSubstr("row 1"));
     }
   }
-  for (const bool keep_floats : {false, true}) {
+  for (const FloatMode floats :
+       {FloatMode::kInt8Channel, FloatMode::kInt8Groups, FloatMode::kKeep}) {
     Matrix matrix = float_matrix(Encoding::kF32, 2, 8, random);
     const float nan = std::numeric_limits<float>::quiet_NaN();
     std::memcpy(&matrix.bytes[40], &nan, 4);
-    EXPECT_FALSE(PackedLinear::pack(matrix.view, 0, 2, keep_floats).ok());
-    EXPECT_TRUE(PackedLinear::pack(matrix.view, 0, 1, keep_floats).ok());
+    EXPECT_FALSE(PackedLinear::pack(matrix.view, 0, 2, floats).ok());
+    EXPECT_TRUE(PackedLinear::pack(matrix.view, 0, 1, floats).ok());
   }
 }
 
 TEST(Linear, AnIntegerTensorCannotBeAWeight) {
   const std::vector<std::byte> bytes(64);
   const TensorView view{Encoding::kI32, {2, 8}, bytes};
-  const auto packed = PackedLinear::pack(view, 0, 2, false);
+  const auto packed = PackedLinear::pack(view, 0, 2, FloatMode::kInt8Channel);
   ASSERT_FALSE(packed.ok());
   EXPECT_THAT(packed.error().message(), testing::HasSubstr("i32"));
 }

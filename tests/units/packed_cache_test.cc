@@ -158,7 +158,11 @@ TEST(PackedCache, RemovesWhatWasNotUsedForTheLongestTime) {
   const auto is_there = [&](const char* key) {
     return std::filesystem::exists(packed_file_path(cache.folder, key));
   };
-  directory.write("notes.txt", std::string(100'000, 'x'));  // of somebody else
+  for (const char* name : {"notes.txt", "archive.packed", "backup.packed.20240101"}) {
+    directory.write(name, std::string(100'000, 'x'));  // of somebody else, and the oldest
+    std::filesystem::last_write_time(
+        directory / name, std::filesystem::file_time_type::clock::now() - std::chrono::hours(9));
+  }
   const PackedWeights mapped = obtain(content("a"), cache);
   for (const char* key : {"b", "c"}) obtain(content(key), cache);
   age("a", 3);
@@ -170,7 +174,7 @@ TEST(PackedCache, RemovesWhatWasNotUsedForTheLongestTime) {
   obtain(content("e"), cache);
   EXPECT_FALSE(is_there("c"));
   for (const char* key : {"b", "d", "e"}) EXPECT_TRUE(is_there(key)) << key;
-  EXPECT_EQ(directory.file_count(), 4u);
+  EXPECT_EQ(directory.file_count(), 6u);
   EXPECT_TRUE(holds_content(mapped.payload, content("a")));  // lives on without its name
 }
 
@@ -263,7 +267,7 @@ TEST(PackedCache, ChangesNoBitOfAModel) {
   CpuUnit unit;
   TinyModel model = tiny_model(TinyKind::kHybrid, {8}, {64});
   const auto tokens = tiny_tokens(30);
-  for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kKeep}) {
+  for (const WeightMode mode : {WeightMode::kInt8, WeightMode::kInt8Group64, WeightMode::kKeep}) {
     const auto logits_of = [&](const std::string& folder, PackedOrigin origin) {
       const auto executable =
           compile(unit, model, {.threads = 2, .weights = mode, .packed_cache = {.folder = folder}});

@@ -127,22 +127,23 @@ TEST(MatrixPacking, GivesTheMatricesThatPackingOneByOneGives) {
   const TemporaryDirectory directory;
   ThreadPool pool(3);
   const Forms forms = all_forms();
-  for (const bool keep_floats : {false, true}) {
-    MatrixPacking packing = MatrixPacking::plan(forms.sources, keep_floats).value();
+  for (const FloatMode floats :
+       {FloatMode::kInt8Channel, FloatMode::kInt8Groups, FloatMode::kKeep}) {
+    MatrixPacking packing = MatrixPacking::plan(forms.sources, floats).value();
     const PackedContent content = packing.content("some file\n");
-    const std::string path = directory / (keep_floats ? "kept" : "int8");
+    const std::string path = directory / std::to_string(static_cast<int>(floats));
     ASSERT_TRUE(write_packed_file(path, content, pool).ok());
     const PackedPayload payload = read_packed_file(path, content, pool).value();
     const std::vector<PackedLinear> matrices = std::move(packing).matrices(payload.bytes);
     ASSERT_EQ(matrices.size(), forms.sources.size());
     for (size_t i = 0; i < matrices.size(); ++i) {
       const TensorView& view = forms.sources[i].rows;
-      const PackedLinear alone = PackedLinear::pack(view, 0, view.rows(), keep_floats).value();
+      const PackedLinear alone = PackedLinear::pack(view, 0, view.rows(), floats).value();
       ASSERT_EQ(matrices[i].byte_count(), alone.byte_count());
       EXPECT_EQ(std::memcmp(matrices[i].layout().panels, alone.layout().panels,
                             static_cast<size_t>(alone.byte_count())),
                 0)
-          << name_of(view.encoding) << (keep_floats ? " kept" : "");
+          << name_of(view.encoding) << static_cast<int>(floats);
     }
   }
 }
@@ -153,26 +154,29 @@ TEST(MatrixPacking, WritesTheBytesOfItsVersion) {
   ThreadPool pool(1);
   const Forms forms = all_forms();
   std::vector<uint64_t> checksums;
-  for (const bool keep_floats : {false, true}) {
-    const MatrixPacking packing = MatrixPacking::plan(forms.sources, keep_floats).value();
+  for (const FloatMode floats :
+       {FloatMode::kInt8Channel, FloatMode::kInt8Groups, FloatMode::kKeep}) {
+    const MatrixPacking packing = MatrixPacking::plan(forms.sources, floats).value();
     const PackedContent content = packing.content("");
     const PackedPayload payload = pack_into_memory(content, pool).value();
     checksums.push_back(checksum({payload.bytes, static_cast<size_t>(content.byte_count())}));
   }
   EXPECT_EQ(kPackedVersion, 1);
-  EXPECT_THAT(checksums, ::testing::ElementsAre(1342016277668068007u, 10202082121698729103u));
+  EXPECT_THAT(checksums, ::testing::ElementsAre(1342016277668068007u, 2017222027541068326u,
+                                                10202082121698729103u));
 }
 
 TEST(MatrixPacking, HasAKeyOfAllThatItDependsOn) {
   const Forms forms = all_forms();
-  const auto key_of = [](const std::vector<SourceMatrix>& sources, bool keep_floats = false,
+  const auto key_of = [](const std::vector<SourceMatrix>& sources,
+                         FloatMode floats = FloatMode::kInt8Channel,
                          const std::string& identity = "file\n") {
-    return MatrixPacking::plan(sources, keep_floats).value().content(identity).key;
+    return MatrixPacking::plan(sources, floats).value().content(identity).key;
   };
   const std::string key = key_of(forms.sources);
   EXPECT_EQ(key_of(forms.sources), key);
-  EXPECT_NE(key_of(forms.sources, true), key);
-  EXPECT_NE(key_of(forms.sources, false, "another file\n"), key);
+  EXPECT_NE(key_of(forms.sources, FloatMode::kKeep), key);
+  EXPECT_NE(key_of(forms.sources, FloatMode::kInt8Channel, "another file\n"), key);
   std::vector<SourceMatrix> other = forms.sources;
   other[3].tensor = "another";
   EXPECT_NE(key_of(other), key);

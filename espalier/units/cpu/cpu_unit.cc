@@ -10,6 +10,18 @@
 namespace espalier::units::cpu {
 namespace {
 
+FloatMode float_mode(WeightMode mode) {
+  switch (mode) {
+    case WeightMode::kInt8:
+      return FloatMode::kInt8Channel;
+    case WeightMode::kInt8Group64:
+      return FloatMode::kInt8Groups;
+    case WeightMode::kKeep:
+      break;
+  }
+  return FloatMode::kKeep;
+}
+
 Result<const KernelSet*> choose_kernels(const std::string& wanted,
                                         const std::vector<std::string>& present) {
   for (const KernelSet* set : all_kernel_sets()) {
@@ -60,7 +72,7 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
        .threads = options.threads == 0 ? physical_core_count() : options.threads,
        .planes = options.activation_planes,
        .kv_bits = options.kv_bits,
-       .keep_floats = options.weights == WeightMode::kKeep,
+       .floats = float_mode(options.weights),
        .packed_cache = options.packed_cache});
 }
 

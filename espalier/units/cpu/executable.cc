@@ -83,6 +83,19 @@ Result<StateLayout> make_layout(const ProgramSet& programs) {
   return layout;
 }
 
+// A head is one K-block of a product.
+Status check_kv_bits(const StateLayout& layout) {
+  if (layout.kv_bits == 16) return Ok{};
+  for (const StateShape& shape : layout.states) {
+    if (shape.head_dim <= kBlockElements) continue;
+    return Error{.what = "K and V of this model cannot be kept in 8 bits",
+                 .expected = fmt::format("heads of at most {} channels", kBlockElements),
+                 .actual = std::to_string(shape.head_dim),
+                 .fix = "Keep them in 16 bits: --kv 16."};
+  }
+  return Ok{};
+}
+
 // Whether two functions need the same steps: everything but the name and the bucket is equal.
 bool same_but_for_bucket(const Program& a, const Program& b) {
   return a.rows == b.rows && a.selected == b.selected && a.head == b.head && a.values == b.values &&
@@ -106,13 +119,14 @@ Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& pro
   RETURN_IF_ERROR(program::validate(programs));
   ASSIGN_OR_RETURN(StateLayout layout, make_layout(programs));
   layout.kv_bits = settings.kv_bits;
+  RETURN_IF_ERROR(check_kv_bits(layout));
   ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(settings.threads));
   std::unique_ptr<CpuExecutable> executable(
       new CpuExecutable(settings, std::move(layout), std::move(pool)));
-  ASSIGN_OR_RETURN(executable->weights_, WeightStore::build(programs, weights, embedding_tensor,
-                                                            {.keep_floats = settings.keep_floats,
-                                                             .cache = settings.packed_cache},
-                                                            *executable->pool_));
+  ASSIGN_OR_RETURN(executable->weights_,
+                   WeightStore::build(programs, weights, embedding_tensor,
+                                      {.floats = settings.floats, .cache = settings.packed_cache},
+                                      *executable->pool_));
   RETURN_IF_ERROR(executable->make_plans(programs));
   RETURN_IF_ERROR(executable->allocate_scratch());
   return std::unique_ptr<Executable>(std::move(executable));
@@ -274,7 +288,12 @@ void CpuExecutable::read_weight_rows(int64_t weight_index, int64_t first_row, in
 }
 
 Capabilities CpuExecutable::capabilities() const {
+  int64_t scale_bytes = 0;
+  for (const StateShape& shape : layout_->states) {
+    if (settings_.kv_bits == 8) scale_bytes += Int8KeyValueRows::scale_bytes(shape);
+  }
   return {.kv_element_bytes = settings_.kv_bits / 8,
+          .kv_scale_bytes = scale_bytes,
           .kv_write_alignment = 1,
           .max_rows = layout_->window_rows};
 }

@@ -28,7 +28,7 @@ struct Settings {
   int threads = 1;
   int planes = 2;
   int kv_bits = 16;
-  bool keep_floats = false;
+  FloatMode floats = FloatMode::kInt8Channel;
   PackedCache packed_cache = {};
 };
 

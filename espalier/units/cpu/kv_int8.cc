@@ -144,7 +144,11 @@ void Int8KeyValueRows::copy_value(int64_t head, int64_t position, std::byte* chu
 }
 
 int64_t Int8KeyValueRows::position_bytes(const StateShape& shape) {
-  return 2 * (shape.channels + shape.kv_heads * int64_t{sizeof(float)});
+  return 2 * shape.channels + scale_bytes(shape);
+}
+
+int64_t Int8KeyValueRows::scale_bytes(const StateShape& shape) {
+  return 2 * shape.kv_heads * int64_t{sizeof(float)};
 }
 
 void Int8KeyValueRows::read_position(int64_t position, std::span<std::byte> out) const {

@@ -43,6 +43,7 @@ class Int8KeyValueRows {
 
   // One position as bytes: per head K [head_dim] int8, its scale fp32, V likewise.
   static int64_t position_bytes(const StateShape& shape);
+  static int64_t scale_bytes(const StateShape& shape);  // of them; 0 for other kinds of state
   void read_position(int64_t position, std::span<std::byte> out) const;
   void write_position_bytes(int64_t position, std::span<const std::byte> bytes);
 

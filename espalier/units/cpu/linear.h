@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "espalier/base/result.h"
 #include "espalier/base/weights.h"
@@ -29,6 +30,10 @@
 namespace espalier::units::cpu {
 
 enum class LinearArithmetic : uint8_t { kInt8Channel, kGroups, kFloat };
+
+// What becomes of plain floats: int8 with a scale per output, or per 64 k of an output; or they are kept.
+enum class FloatMode : uint8_t { kInt8Channel, kInt8Groups, kKeep };
+inline constexpr int64_t kFloatGroupElements = 64;
 
 // Bytes, zeroed unless wished otherwise, aligned to cache lines (to huge pages where there is enough to fill one).
 class AlignedBytes {
@@ -49,26 +54,26 @@ class AlignedBytes {
 
 class PackedLinear {
  public:
-  // Packs rows [first_row, first_row + row_count) of `tensor`. Plain float encodings become int8
-  // per channel unless `keep_floats`; block encodings keep their integers, scales and offsets. Rows
+  // Packs rows [first_row, first_row + row_count) of `tensor`. What becomes of plain float encodings, `floats` says; block encodings keep their integers, scales and offsets. Rows
   // past the last whole panel are padded with zeros. Fails where an encoding cannot be a weight or
   // a weight is not finite.
   static Result<PackedLinear> pack(const TensorView& tensor, int64_t first_row, int64_t row_count,
-                                   bool keep_floats);
+                                   FloatMode floats);
 
   // int8 per channel that lies in memory of the caller, who keeps it.
   static PackedLinear over(const LinearLayout& layout);
 
   // The same in steps, for a caller that owns the memory: form and sizes of all rows of `tensor`;
   // its panels, some at a time, by any thread, each byte of them written; and where they lie.
-  static Result<PackedLinear> plan(const TensorView& tensor, bool keep_floats);
+  static Result<PackedLinear> plan(const TensorView& tensor, FloatMode floats);
   Status pack_panels(const TensorView& tensor, int64_t first_panel, int64_t panel_count,
                      std::byte* out) const;
   void set_panels(const std::byte* panels) { layout_.panels = panels; }
 
   LinearArithmetic arithmetic() const;
-  Encoding encoding() const { return encoding_; }      // as stored in the checkpoint
-  int64_t rows() const { return layout_.rows; }        // outputs, without padding
+  Encoding encoding() const { return encoding_; }  // as stored in the checkpoint
+  std::string description() const;                 // the encoding, and what became of plain floats
+  int64_t rows() const { return layout_.rows; }    // outputs, without padding
   int64_t columns() const { return layout_.columns; }  // K
   int64_t panel_count() const { return (rows() + kPanelOutputs - 1) / kPanelOutputs; }
   int64_t byte_count() const { return panel_count() * layout_.panel_bytes; }

@@ -35,6 +35,8 @@ constexpr std::array kGroupRows = {
     GroupRow{Encoding::kQ6_K, WeightForm::kBytes16, false, true, 128},
 };
 
+constexpr int32_t kFloatZeroPoint = 128;  // of plain floats in groups
+
 const GroupRow* group_row(Encoding encoding) {
   const auto* row = std::find_if(kGroupRows.begin(), kGroupRows.end(),
                                  [&](const GroupRow& r) { return r.encoding == encoding; });
@@ -186,6 +188,35 @@ std::optional<float> finite_absmax(std::span<const float> values) {
   return std::isfinite(absmax) ? std::optional(absmax) : std::nullopt;
 }
 
+// A denormal scale is so coarse that the quotient may exceed 127.
+int8_t int8_of(float value, float scale) {
+  if (scale == 0.0f) return 0;
+  return static_cast<int8_t>(std::nearbyint(std::clamp(value / scale, -127.0f, 127.0f)));
+}
+
+// Plain floats by groups of 64 k, which lie as two groups of 32 with the same scale.
+Status pack_float_groups(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
+                         std::byte* panel) {
+  if (rows.count < kPanelOutputs) std::memset(panel, 0, static_cast<size_t>(layout.panel_bytes));
+  std::vector<float> values(static_cast<size_t>(layout.padded_columns));
+  for (int64_t lane = 0; lane < rows.count; ++lane) {
+    const auto row = std::span(values).first(static_cast<size_t>(layout.columns));
+    dequantize(tensor.encoding, tensor.row(rows.first + lane), row);
+    if (!finite_absmax(row)) return not_finite(tensor.encoding, rows.first + lane);
+    for (int64_t k = 0; k < layout.padded_columns; k += 32) {
+      const int64_t first = k / kFloatGroupElements * kFloatGroupElements;
+      QuantizedGroup group = {};
+      group.scale = *finite_absmax(std::span(values).subspan(static_cast<size_t>(first),
+                                                             kFloatGroupElements)) /
+                    127.0f;
+      for (int64_t i = 0; i < 32; ++i)
+        group.q[i] = int8_of(values[static_cast<size_t>(k + i)], group.scale);
+      GroupSlot(layout, lane, k / 32).write(group, kFloatZeroPoint, panel);
+    }
+  }
+  return Ok();
+}
+
 // Columns and outputs of the padding mean 0.
 Status pack_int8_panel(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
                        std::byte* panel) {
@@ -200,11 +231,8 @@ Status pack_int8_panel(const TensorView& tensor, PanelRows rows, const LinearLay
     if (!absmax) return not_finite(tensor.encoding, rows.first + lane);
     const float scale = *absmax / 127.0f;
     if (scale != 0.0f) {
-      // A denormal scale is so coarse that the quotient may exceed 127.
-      for (size_t k = 0; k < values.size(); ++k) {
-        const float q = std::nearbyint(std::clamp(values[k] / scale, -127.0f, 127.0f));
-        quants[k] = static_cast<uint8_t>(static_cast<int32_t>(q) + 128);
-      }
+      for (size_t k = 0; k < values.size(); ++k)
+        quants[k] = static_cast<uint8_t>(int8_of(values[k], scale) + 128);
       for (int64_t k = 0; k < layout.padded_columns; k += kStepElements) {
         std::memcpy(panel + quant_index(k, lane), &quants[static_cast<size_t>(k)], kStepElements);
       }
@@ -243,7 +271,7 @@ Status pack_float_panel(const TensorView& tensor, PanelRows rows, const LinearLa
 }
 
 // Form and sizes; `panels` is not set.
-Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, bool keep_floats) {
+Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, FloatMode floats) {
   LinearLayout layout = {};
   layout.rows = row_count;
   layout.columns = tensor.columns();
@@ -264,19 +292,31 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, boo
                  .actual = std::string(name_of(tensor.encoding)),
                  .fix = "Convert the checkpoint to bf16, f16 or f32."};
   }
-  layout.form = keep_floats ? float_form(tensor.encoding) : WeightForm::kInt8Channel;
-  layout.panel_bytes =
-      keep_floats ? layout.columns * kPanelOutputs * float_bytes(layout.form)
-                  : layout.padded_columns * kPanelOutputs + kPanelOutputs * int64_t{sizeof(float)};
+  switch (floats) {
+    case FloatMode::kKeep:
+      layout.form = float_form(tensor.encoding);
+      layout.panel_bytes = layout.columns * kPanelOutputs * float_bytes(layout.form);
+      break;
+    case FloatMode::kInt8Channel:
+      layout.form = WeightForm::kInt8Channel;
+      layout.panel_bytes =
+          layout.padded_columns * kPanelOutputs + kPanelOutputs * int64_t{sizeof(float)};
+      break;
+    case FloatMode::kInt8Groups:
+      layout.form = WeightForm::kBytes32;
+      layout.wide_scales = true;
+      layout.panel_bytes = layout.padded_columns / 32 * GroupSlot::record_bytes(layout);
+      break;
+  }
   return layout;
 }
 
 }  // namespace
 
-Result<PackedLinear> PackedLinear::plan(const TensorView& tensor, bool keep_floats) {
+Result<PackedLinear> PackedLinear::plan(const TensorView& tensor, FloatMode floats) {
   PackedLinear packed;
   packed.encoding_ = tensor.encoding;
-  ASSIGN_OR_RETURN(packed.layout_, layout_for(tensor, tensor.rows(), keep_floats));
+  ASSIGN_OR_RETURN(packed.layout_, layout_for(tensor, tensor.rows(), floats));
   return packed;
 }
 
@@ -286,7 +326,7 @@ Status PackedLinear::pack_panels(const TensorView& tensor, int64_t first_panel, 
   const auto pack_panel = [this] {
     switch (arithmetic()) {
       case LinearArithmetic::kGroups:
-        return pack_group_panel;
+        return is_plain_float(encoding_) ? pack_float_groups : pack_group_panel;
       case LinearArithmetic::kInt8Channel:
         return pack_int8_panel;
       case LinearArithmetic::kFloat:
@@ -304,18 +344,26 @@ Status PackedLinear::pack_panels(const TensorView& tensor, int64_t first_panel, 
 }
 
 Result<PackedLinear> PackedLinear::pack(const TensorView& tensor, int64_t first_row,
-                                        int64_t row_count, bool keep_floats) {
+                                        int64_t row_count, FloatMode floats) {
   CHECK(first_row >= 0 && row_count >= 0 && first_row <= tensor.rows() - row_count);
   TensorView part = tensor;
   part.shape = {row_count, tensor.columns()};
   part.bytes = tensor.bytes.subspan(static_cast<size_t>(first_row * tensor.row_bytes()),
                                     static_cast<size_t>(row_count * tensor.row_bytes()));
-  ASSIGN_OR_RETURN(PackedLinear packed, plan(part, keep_floats));
+  ASSIGN_OR_RETURN(PackedLinear packed, plan(part, floats));
   ASSIGN_OR_RETURN(packed.storage_, AlignedBytes::allocate_unfilled(packed.byte_count()));
   std::byte* panels = packed.storage_.data();
   packed.set_panels(panels);
   RETURN_IF_ERROR(packed.pack_panels(part, 0, packed.panel_count(), panels));
   return packed;
+}
+
+std::string PackedLinear::description() const {
+  std::string text(name_of(encoding_));
+  if (arithmetic() == LinearArithmetic::kInt8Channel) return text + " as int8 per channel";
+  if (arithmetic() == LinearArithmetic::kGroups && is_plain_float(encoding_))
+    return text + " as int8 in groups of 64";
+  return text;
 }
 
 void PackedLinear::read_rows(int64_t first_row, int64_t row_count, std::span<float> out) const {
@@ -339,11 +387,13 @@ void PackedLinear::read_rows(int64_t first_row, int64_t row_count, std::span<flo
 }
 
 void PackedLinear::read_group_row(int64_t row, std::span<float> out) const {
-  const int64_t elements = group_elements(encoding_);
+  const bool floats = is_plain_float(encoding_);
+  const int64_t elements = floats ? 32 : group_elements(encoding_);
+  const int32_t zero_point = floats ? kFloatZeroPoint : group_row(encoding_)->zero_point;
   for (int64_t k = 0; k < columns(); k += elements) {
     GroupSlot(layout_, row, k / elements)
-        .read(group_row(encoding_)->zero_point,
-              out.subspan(static_cast<size_t>(k), static_cast<size_t>(elements)));
+        .read(zero_point, out.subspan(static_cast<size_t>(k),
+                                      static_cast<size_t>(std::min(elements, columns() - k))));
   }
 }
 

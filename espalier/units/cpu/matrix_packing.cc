@@ -34,11 +34,11 @@ uint64_t sample_checksum(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<MatrixPacking> MatrixPacking::plan(std::vector<SourceMatrix> sources, bool keep_floats) {
+Result<MatrixPacking> MatrixPacking::plan(std::vector<SourceMatrix> sources, FloatMode floats) {
   MatrixPacking packing;
-  packing.keep_floats_ = keep_floats;
+  packing.floats_ = floats;
   for (const SourceMatrix& source : sources) {
-    auto matrix = PackedLinear::plan(source.rows, keep_floats);
+    auto matrix = PackedLinear::plan(source.rows, floats);
     if (!matrix.ok()) return matrix.error().with_context(source.tensor);
     packing.add(std::move(matrix).value());
   }
@@ -63,9 +63,25 @@ void MatrixPacking::add(PackedLinear matrix) {
   matrices_.push_back(std::move(matrix));
 }
 
+namespace {
+
+std::string_view name_of(FloatMode floats) {
+  switch (floats) {
+    case FloatMode::kInt8Channel:
+      return "as int8";
+    case FloatMode::kInt8Groups:
+      return "as int8 in groups";
+    case FloatMode::kKeep:
+      break;
+  }
+  return "kept";
+}
+
+}  // namespace
+
 std::string MatrixPacking::key(const std::string& identity) const {
   std::string key = fmt::format("version {}, panels of {} outputs, floats {}\n{}", kPackedVersion,
-                                kPanelOutputs, keep_floats_ ? "kept" : "as int8", identity);
+                                kPanelOutputs, name_of(floats_), identity);
   // Hundreds of places: a disk that is asked for all of them at once answers far sooner.
   for (const SourceMatrix& source : sources_) {
     for (const auto sample : samples_of(source.rows.bytes)) read_ahead(sample);

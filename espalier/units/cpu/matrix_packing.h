@@ -30,7 +30,7 @@ struct SourceMatrix {
 class MatrixPacking {
  public:
   // Errors: an encoding that cannot be multiplied.
-  static Result<MatrixPacking> plan(std::vector<SourceMatrix> sources, bool keep_floats);
+  static Result<MatrixPacking> plan(std::vector<SourceMatrix> sources, FloatMode floats);
 
   // The key is made of `identity` (of the checkpoint's files), of samples of every matrix, and of
   // all that the packed bytes depend on.
@@ -54,7 +54,7 @@ class MatrixPacking {
   std::vector<int64_t> offsets_;  // of the matrices, in the payload
   std::vector<PackedBlock> blocks_;
   std::vector<Part> parts_;  // of the blocks
-  bool keep_floats_ = false;
+  FloatMode floats_ = FloatMode::kInt8Channel;
 };
 
 }  // namespace espalier::units::cpu

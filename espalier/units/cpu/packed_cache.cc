@@ -20,6 +20,14 @@ namespace fs = std::filesystem;
 constexpr const char* kSuffix = ".packed";
 constexpr const char* kAnotherFolder = "Choose another folder, or none: see --packed-cache.";
 
+constexpr size_t kNameDigits = 16;
+
+// Whether a file is called as packed_file_path() calls them: nobody else's file is touched.
+bool is_packed_file_name(const std::string& name) {
+  return name.size() == kNameDigits + std::string_view(kSuffix).size() &&
+         name.find_first_not_of("0123456789abcdef") == kNameDigits && name.ends_with(kSuffix);
+}
+
 struct StoredFile {
   fs::path path;
   int64_t byte_count = 0;
@@ -32,7 +40,7 @@ std::vector<StoredFile> other_files(const std::string& folder, const std::string
   std::vector<StoredFile> files;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() != kSuffix || at->path() == own_path) continue;
+    if (!is_packed_file_name(at->path().filename().string()) || at->path() == own_path) continue;
     std::error_code gone;
     StoredFile file = {at->path(), static_cast<int64_t>(at->file_size(gone)), {}};
     if (!gone) file.last_use = at->last_write_time(gone);
@@ -85,7 +93,7 @@ Status make_folder(const std::string& folder) {
 Status store(const std::string& path, const PackedContent& content, const PackedCache& cache,
              ThreadPool& pool) {
   RETURN_IF_ERROR(make_folder(cache.folder));
-  remove_abandoned(cache.folder, kSuffix);
+  remove_abandoned(cache.folder, is_packed_file_name);
   const int64_t needed_bytes = packed_file_bytes(content);
   RETURN_IF_ERROR(make_room(cache.folder, path, needed_bytes, cache.limit_bytes));
   RETURN_IF_ERROR(check_free_space(cache.folder, needed_bytes));

@@ -1,4 +1,4 @@
-// CpuState: KV cache (fp16) and convolution rows (fp32) of one sequence, with the staged rows of
+// CpuState: KV cache (fp16, or int8) and convolution rows (fp32) of one sequence, with the staged rows of
 // its last run.
 //
 // Staged rows live here rather than in the Executable, so that several sequences can be run in turn

@@ -96,8 +96,7 @@ Status WeightStore::fill_matrices(const Weights& weights, const PackingOptions& 
     ASSIGN_OR_RETURN(TensorView view, program::weight_view(piece.weight, weights));
     sources.push_back({piece.weight.tensor, piece.weight.first_row, std::move(view)});
   }
-  ASSIGN_OR_RETURN(MatrixPacking packing,
-                   MatrixPacking::plan(std::move(sources), options.keep_floats));
+  ASSIGN_OR_RETURN(MatrixPacking packing, MatrixPacking::plan(std::move(sources), options.floats));
   // Without files behind them nothing tells these weights from others.
   const PackedCache cache = weights.identity().empty() ? PackedCache{} : options.cache;
   ASSIGN_OR_RETURN(packed_,
@@ -188,9 +187,7 @@ std::string WeightStore::summary() const {
   std::map<std::string, int64_t> counts;
   for (const Piece& piece : pieces_) {
     if (!piece.matrix) continue;
-    const bool as_int8 = piece.matrix->arithmetic() == LinearArithmetic::kInt8Channel;
-    ++counts[fmt::format("{}{}", name_of(piece.matrix->encoding()),
-                         as_int8 ? " as int8 per channel" : "")];
+    ++counts[piece.matrix->description()];
   }
   std::string text;
   for (const auto& [name, count] : counts)

@@ -30,7 +30,7 @@
 namespace espalier::units::cpu {
 
 struct PackingOptions {
-  bool keep_floats = false;  // PackedLinear::pack
+  FloatMode floats = FloatMode::kInt8Channel;  // PackedLinear::pack
   PackedCache cache = {};
 };
 

@@ -25,7 +25,7 @@ constexpr std::string_view kDefaultWork =
     "verify:48,verify:64";
 
 struct Options {
-  std::string model, kernels, weights = "int8", activations = "16";
+  std::string model, kernels, weights = "int8", activations = "16", kv = "16";
   int64_t threads = 0, window = 64, rounds = 5, floor = 1;
   std::vector<Work> works;
 };
@@ -66,6 +66,7 @@ engine::EngineOptions engine_options(const Options& options) {
                       .weights = options.weights == "keep" ? units::WeightMode::kKeep
                                                            : units::WeightMode::kInt8,
                       .activation_planes = options.activations == "8" ? 1 : 2,
+                      .kv_bits = options.kv == "8" ? 8 : 16,
                       .kernels = options.kernels}};
 }
 
@@ -213,6 +214,7 @@ int run(std::span<char* const> words) {
        {"--weights", "MODE", "plain float checkpoints: int8 or keep (int8)",
         one_of(options.weights, {"int8", "keep"})},
        {"--activations", "BITS", "16 or 8 (16)", one_of(options.activations, {"16", "8"})},
+       {"--kv", "BITS", "16 or 8 (16)", one_of(options.kv, {"16", "8"})},
        {"--window", "ROWS", "of one call (64)",
         integer(options.window, 1, program::kMaxWindowRows)},
        {"--threads", "N", "by default the physical cores",

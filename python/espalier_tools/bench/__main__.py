@@ -5,6 +5,7 @@ ledger, and plots draws docs/performance from that.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 
 from espalier_tools.bench import ledger, peers, plots
 
+BENCHMARKS = ("limits", "model", "peers", "plots")
 BINARIES = ledger.ROOT / "build" / "release" / "bench"
 
 
@@ -36,10 +38,21 @@ def run_peers(words: list[str], json_path: str) -> list[dict]:
     return rows
 
 
+def split_word(word: str) -> list[str]:
+    """--flag=value and -m are understood as espalier understands them."""
+    if word == "-m":
+        return ["--model"]
+    return word.split("=", 1) if word.startswith("--") and "=" in word else [word]
+
+
 def main() -> None:
-    benchmark, words = sys.argv[1], sys.argv[2:]
+    if len(sys.argv) < 2 or sys.argv[1] not in BENCHMARKS:
+        sys.exit(f"usage: ./dev bench {'|'.join(BENCHMARKS)} [flags]")
+    benchmark, words = sys.argv[1], list(itertools.chain.from_iterable(map(split_word, sys.argv[2:])))
     if benchmark == "plots":
         return plots.main()
+    if words[-1:] == ["--json"]:
+        sys.exit("--json: expected a file behind it")
     record = "--record" in words
     words = [word for word in words if word != "--record"]
     json_path = value_of("--json", words)

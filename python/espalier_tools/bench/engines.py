@@ -35,6 +35,13 @@ class Failed(Exception):
     """The engine did not do the work: its words."""
 
 
+def parsed(text: str):
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Failed(f"no JSON but {text[:80]!r}") from error
+
+
 class Engine:
     """`flag_sets` are ways to run it; which one is best for a work is found by trying all of them."""
 
@@ -71,6 +78,8 @@ class Espalier(Engine):
         self.binary, self.name = absolute(binary), f"espalier, {activations}-bit activations"
         self.fixed = ["--activations", activations, "--weights", weights, "--threads", self.threads]
         self.flag_sets = [["--window", "128"], ["--window", "64"], ["--window", "256"]]
+        if activations == 8:  # as the peers, which may keep K and V in 8 bits, too
+            self.flag_sets += [["--window", "128", "--kv", "8"], ["--window", "64", "--kv", "8"]]
 
     def rates(self, works, flags):
         with tempfile.TemporaryDirectory() as folder:
@@ -118,9 +127,12 @@ class LlamaBench(Engine):
         sizes = {"-p": prompts, "-n": answers}
         lists = [part for flag, works in sizes.items() for part in (flag, ",".join(str(amount_of(w)) for w in works) or "0")]
         common = ["-m", self.model, "-t", self.threads, "-r", 1, "-o", "json"]
-        rows = json.loads(self.output([self.binary, *common, *lists, *flags]))
+        rows = parsed(self.output([self.binary, *common, *lists, *flags]))
         by_size = {(row["n_prompt"], row["n_gen"]): row["avg_ts"] for row in rows}
         sizes_of = {work: (amount_of(work), 0) for work in prompts} | {work: (0, amount_of(work)) for work in answers}
+        missing = [work for work, size in sizes_of.items() if size not in by_size]
+        if missing:
+            raise Failed(f"{self.binary} did not measure {', '.join(missing)}")
         return {work: by_size[size] for work, size in sizes_of.items()}
 
     def batch_rate(self, sequences: int, flags) -> float:
@@ -148,7 +160,8 @@ class OpenVino(Engine):
 
     def rates(self, works, flags):
         script = pathlib.Path(__file__).with_name("openvino_run.py")
-        return json.loads(self.output([self.python, script, self.model, self.threads, *works]).splitlines()[-1])
+        lines = self.output([self.python, script, self.model, self.threads, *works]).splitlines()
+        return parsed(lines[-1] if lines else "")
 
 
 def complain(text: str) -> None:

@@ -10,7 +10,9 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import shlex
+import sys
 from typing import Sequence
 
 from espalier_tools.bench import install
@@ -41,6 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def named_binary(text: str) -> tuple[str, str]:
     name, separator, path = text.partition("=")
     return (name, path) if separator else (pathlib.Path(text).parent.parent.name, text)
+
+
+def check(options: argparse.Namespace) -> None:
+    """Ends with a sentence where an hour of measuring would end in nothing."""
+    for work in options.work.split(","):
+        if not re.fullmatch(r"(prefill|generate|call|batch):[1-9]\d*", work):
+            sys.exit(f"--work: expected a list like {DEFAULT_WORKS}, got '{work}'")
+    for path in [options.model, *(path for _, path in map(named_binary, options.llama_bench))]:
+        if not pathlib.Path(path).is_file():
+            sys.exit(f"'{path}' is not a file")
 
 
 def make_engines(options: argparse.Namespace, binary: str) -> list[Engine]:
@@ -109,6 +121,7 @@ def rows_of(model: str, engines: Sequence[Engine], samples: dict[str, dict[str, 
 
 
 def measure(options: argparse.Namespace, binary: str) -> list[dict]:
+    check(options)
     works = options.work.split(",")
     engines = make_engines(options, binary)
     tried = slice(1 if options.flags == "first" else None)
@@ -116,6 +129,9 @@ def measure(options: argparse.Namespace, binary: str) -> list[dict]:
     engines = [engine for engine in engines if flags[engine.name]]
     samples: dict = {engine.name: collections.defaultdict(list) for engine in engines}
     for round_index in range(options.rounds):
+        if not any(engine.ours for engine in engines):
+            complain("nothing of ours is left to compare")
+            break
         turn = round_index % len(engines)
         for engine in engines[turn:] + engines[:turn]:
             try:

@@ -114,12 +114,15 @@ class Plots(unittest.TestCase):
     def test_the_newest_cell_counts_and_of_peers_the_newest_run(self):
         def entry(benchmark: str, fraction: float, rows: int) -> dict:
             row = LIMITS_ROW | {"fraction": fraction, "rows": rows, "work": f"call:{rows}"}
-            return {"benchmark": benchmark, "machine": {"Model name": "m"}, "model": None, "rows": [row], "command": []}
+            entry = {"benchmark": benchmark, "machine": {"Model name": "m"}, "model": None, "rows": [row], "command": []}
+            return entry | {"commit": f"c{fraction}", "dirty": False}
 
         runs = [(0.1, 1), (0.2, 1), (0.3, 8)]
         entries = [entry(kind, *run) for kind in ("limits", "model", "peers") for run in runs]
         fractions = [[row["fraction"] for row in chosen["rows"]] for chosen in plots.merged(entries)]
         self.assertEqual(fractions, [[0.2, 0.3], [0.2, 0.3], [0.3]])
+        commits = [[row["commit"] for row in chosen["rows"]] for chosen in plots.merged(entries)]
+        self.assertEqual(commits, [["c0.2", "c0.3"], ["c0.2", "c0.3"], ["c0.3"]])
 
     def test_a_table_row_says_the_fraction(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(plots, "FOLDER", pathlib.Path(folder)):

@@ -23,6 +23,10 @@ def machine_of(entry: dict) -> str:
     return entry["machine"].get("Model name", "unknown machine")
 
 
+def commit_of(entry: dict) -> str:
+    return entry["commit"][:10] + (" with local changes" if entry["dirty"] else "")
+
+
 # What makes two rows the same measurement, of benchmarks that may be run part by part.
 CELLS = {"limits": ["kernel", "encoding", "planes", "rows"], "model": ["work"]}
 
@@ -33,6 +37,7 @@ def merged(entries: list[dict]) -> list[dict]:
     chosen: dict[tuple, dict] = {}
     for entry in entries:
         key = entry["benchmark"], machine_of(entry), (entry["model"] or {}).get("file")
+        entry = entry | {"rows": [row | {"commit": commit_of(entry)} for row in entry["rows"]]}
         if key in chosen and entry["benchmark"] in CELLS:
             names = CELLS[entry["benchmark"]]
             cells = {tuple(row[name] for name in names): row for row in [*chosen[key]["rows"], *entry["rows"]]}
@@ -53,8 +58,9 @@ def number(value, digits: int = 1) -> str:
 def origin(entry: dict) -> str:
     machine = entry["machine"]
     what = f"{machine_of(entry)}, {machine.get('CPU(s)', '?')} CPUs"
-    state = entry["commit"][:10] + (" with local changes" if entry["dirty"] else "")
-    return f"`./dev bench {' '.join(entry['command'])}`, {what}, {entry['time'][:10]}, commit {state}, {entry['compiler']}.\n"
+    commits = list(dict.fromkeys(row["commit"] for row in entry["rows"]))
+    state = f"commit {commits[0]}" if len(commits) == 1 else f"in parts, of commits {', '.join(commits)}"
+    return f"`./dev bench {' '.join(entry['command'])}`, {what}, {entry['time'][:10]}, {state}, {entry['compiler']}.\n"
 
 
 def limits_section(entry: dict) -> str:

@@ -61,7 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Models, CpuExecutable,
 
 // fp16 K and V are off by up to 2^-11 of themselves and 16-bit activations by 2^-16 of their
 // largest: two layers with gains near 1 leave a few thousandths on logits of size 1 to 4. Int8 K and V are off by 2^-8 of the largest of
-// their head, eight times as much.
+// their head: eight times as much of the largest channel, and
+// twice that of those at half its size.
 TEST_P(CpuExecutable, AgreesWithTheReferenceUnitOnTheWeightsThatItUses) {
   const TinyModel model = tiny_model(kind(), {64}, {128});
   const auto tokens = tiny_tokens(100);
@@ -79,7 +80,7 @@ TEST_P(CpuExecutable, AgreesWithTheReferenceUnitOnTheWeightsThatItUses) {
       largest = std::max(largest, std::fabs(expected[i]));
     }
     EXPECT_GT(largest, 1.0f);
-    EXPECT_LT(worst, kv_bits() == 8 ? 4e-2f : 5e-3f);
+    EXPECT_LT(worst, kv_bits() == 8 ? 8e-2f : 5e-3f);
   }
 }
 

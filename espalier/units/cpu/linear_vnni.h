@@ -136,10 +136,12 @@ template <class Shape>
                                     ESPALIER_INLINE { sums.sum[i] = _mm512_setzero_si512(); });
 }
 
-// Holds the sums in registers across the rounds of a loop: g++ 12 writes them to memory at the end of each.
+// Holds a sum in a register across the rounds of a loop: g++ 12 writes all of them to memory at the end of each.
+[[gnu::always_inline]] inline void keep_in_register(__m512i& sum) { asm("" : "+v"(sum)); }
+
 template <class Shape>
 [[gnu::always_inline]] inline void keep_in_registers(Sums<Shape>& sums) {
-  unrolled<Sums<Shape>::kCount>([&](auto i) ESPALIER_INLINE { asm("" : "+v"(sums.sum[i])); });
+  unrolled<Sums<Shape>::kCount>([&](auto i) ESPALIER_INLINE { keep_in_register(sums.sum[i]); });
 }
 
 // The exact sum of one row and panel, less `correction`, as fp32.

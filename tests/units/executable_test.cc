@@ -60,9 +60,9 @@ INSTANTIATE_TEST_SUITE_P(Models, CpuExecutable,
                          param_name);
 
 // fp16 K and V are off by up to 2^-11 of themselves and 16-bit activations by 2^-16 of their
-// largest: two layers with gains near 1 leave a few thousandths on logits of size 1 to 4. Int8 K and V are off by 2^-8 of the largest of
-// their head: eight times as much of the largest channel, and
-// twice that of those at half its size.
+// largest: two layers with gains near 1 leave a few thousandths on logits of size 1 to 4. Int8 K
+// and V are off by 2^-8 of the largest of their head: eight times as much where a channel is the
+// largest, and twice that where it is half of it.
 TEST_P(CpuExecutable, AgreesWithTheReferenceUnitOnTheWeightsThatItUses) {
   const TinyModel model = tiny_model(kind(), {64}, {128});
   const auto tokens = tiny_tokens(100);

@@ -149,7 +149,7 @@ Status AtomicFile::finish(Durability durability) {
   const int lock = ::dup(::fileno(file.stream_));
   const bool done = std::fclose(std::exchange(file.stream_, nullptr)) == 0 &&
                     ::rename(file.temporary_.c_str(), file.path_.c_str()) == 0;
-  const Status status = done ? Status(Ok{}) : Status(write_problem(file.path_));
+  Status status = done ? Status(Ok{}) : Status(write_problem(file.path_));
   if (done) file.temporary_.clear();
   if (lock >= 0) ::close(lock);
   return status;

@@ -83,10 +83,14 @@ TEST(Chat, ExplainsItself) {
   }
 }
 
+// On a busy machine the interrupt may come when the answer has already filled the context.
 TEST(Chat, AnInterruptEndsTheAnswerNotTheChat) {
-  const Outcome outcome =
-      run_espalier(exact({"chat", "--window", "1", "--logit-bias", "2=-100"}),
-                   {.input = "hello\n/clear\n/help\n", .interrupt_on_output = true});
+  Outcome outcome;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    outcome = run_espalier(exact({"chat", "--window", "1", "--logit-bias", "2=-100"}),
+                           {.input = "hello\n/clear\n/help\n", .interrupt_on_output = true});
+    if (outcome.err.find("the context is full") == std::string::npos) break;
+  }
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("note: interrupted\n"));
   EXPECT_THAT(outcome.err, HasSubstr("/help"));  // the lines after it were read

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,9 @@ class ActivationSlots {
     int64_t columns;
     int planes;
     Use use;
-    auto operator<=>(const Kind&) const = default;
+    bool operator<(const Kind& b) const {
+      return std::tie(columns, planes, use) < std::tie(b.columns, b.planes, b.use);
+    }
   };
   size_t slot(const Kind& kind) { return slots_.try_emplace(kind, slots_.size()).first->second; }
   const std::map<Kind, size_t>& all() const { return slots_; }

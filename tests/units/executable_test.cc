@@ -158,6 +158,23 @@ TEST_P(CpuExecutable, ATreeRowEqualsItsPathRunAsPlainText) {
   }
 }
 
+// A thread's queries may begin at any row of a tree, and end at any.
+TEST_P(CpuExecutable, ATreeGivesTheSameBitsOnAnyNumberOfThreads) {
+  const TinyModel model = tiny_model(kind(), {64}, {128});
+  std::mt19937_64 random(4);
+  const auto prefix = tiny_tokens(20), tokens = tiny_tokens(33, 7);
+  const auto parents = random_tree(tokens.size(), random);
+  std::vector<float> expected;
+  for (const int threads : {1, 2, 3, 4, 5, 7}) {
+    const auto executable = compile(unit_, model, options_with(threads));
+    Runner runner(*executable, model, 128);
+    runner.feed(prefix, 64);
+    const auto logits = runner.run(tokens, parents, 64);
+    if (threads == 1) expected = logits;
+    EXPECT_EQ(logits, expected) << threads << " threads";
+  }
+}
+
 TEST_P(CpuExecutable, CommittingAPathOfATreeEqualsDecodingItPlainly) {
   const TinyModel model = tiny_model(kind(), {1, 64}, {128});
   const auto executable = compile(unit_, model, options_with(2));

@@ -5,17 +5,10 @@
 
 #include "espalier/base/check.h"
 #include "espalier/units/cpu/attention_layout.h"
+#include "espalier/units/cpu/panel_layout.h"
 
 namespace espalier::units::cpu {
 namespace {
-
-int64_t round_up(int64_t count, int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
-
-int64_t panels_of(const LinearLayout& layout) {
-  return round_up(layout.rows, kPanelOutputs) / kPanelOutputs;
-}
 
 // One tile at work.
 class Tile {
@@ -38,7 +31,7 @@ class Tile {
   int64_t count() const { return static_cast<int64_t>(queries_.size()); }
   int64_t length(const AttentionQuery& query) const { return head_.committed + query.path_length; }
   void multiply(const LinearLayout& weights, const Activations& x, float* y, int64_t stride) const {
-    kernels_.linear(PackedLinear::over(weights), x, count(), 0, panels_of(weights), y, stride);
+    kernels_.linear(PackedLinear::over(weights), x, count(), 0, panels_of(weights.rows), y, stride);
   }
 
   const KernelSet& kernels_;
@@ -114,7 +107,7 @@ Int8Scratch::Int8Scratch(int64_t kv_rows, int64_t window_rows, int64_t head_dim)
       output_stride(round_up_to_lanes(head_dim)),
       floats(kInt8Queries * (score_stride + window_stride + 2 * output_stride)),
       chunk_bytes((window_rows / kChunkPositions + 2) * output_stride / kPanelOutputs *
-                  (kChunkPositions * kPanelOutputs + kPanelOutputs * int64_t{sizeof(float)})) {}
+                  int8_panel_bytes(kChunkPositions)) {}
 
 void assemble_chunks(const Int8Head& head, std::span<const int32_t> path, std::byte* chunks) {
   const auto length = static_cast<int64_t>(path.size());

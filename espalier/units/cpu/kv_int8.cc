@@ -13,10 +13,9 @@ namespace {
 
 constexpr float kLargest = 65504;  // of fp16, as in a cache of 16 bits
 
-// Where the byte of element k of an output lies in a panel; linear_layout.h.
-int64_t quant_index(int64_t k, int64_t output) {
-  return (k / kStepElements * kPanelOutputs + output % kPanelOutputs) * kStepElements +
-         k % kStepElements;
+// The byte of channel d of a position in a chunk.
+int64_t value_index(int64_t at, int64_t d) {
+  return d / kPanelOutputs * int8_panel_bytes(kChunkPositions) + quant_index(at, d % kPanelOutputs);
 }
 
 // The integers of one head, and their scale. A NaN makes the scale one.
@@ -31,8 +30,7 @@ float quantize_head(const float* x, int64_t count, int8_t* q) {
     std::fill_n(q, count, int8_t{0});
     return std::isnan(poison) ? poison : 0;
   }
-  for (int64_t i = 0; i < count; ++i)
-    q[i] = static_cast<int8_t>(std::nearbyint(std::clamp(x[i], -kLargest, kLargest) / scale));
+  for (int64_t i = 0; i < count; ++i) q[i] = int8_of(std::clamp(x[i], -kLargest, kLargest), scale);
   return scale;
 }
 
@@ -43,14 +41,16 @@ int8_t unbiased(std::byte b) { return static_cast<int8_t>(std::to_integer<int>(b
 
 Int8KeyValueRows::Int8KeyValueRows(const StateShape& shape, int64_t positions)
     : kv_heads_(shape.kv_heads), head_dim_(shape.head_dim), positions_(positions) {
-  key_head_bytes_ = (positions + kPanelOutputs - 1) / kPanelOutputs * key_panel_bytes();
-  value_head_bytes_ = (positions + kChunkPositions - 1) / kChunkPositions * chunk_bytes();
+  key_head_bytes_ = panels_of(positions) * int8_panel_bytes(padded_head_dim());
+  value_head_bytes_ = round_up(positions, kChunkPositions) / kChunkPositions * chunk_bytes();
   keys_.resize(static_cast<size_t>(kv_heads_ * key_head_bytes_));
   values_.resize(static_cast<size_t>(kv_heads_ * value_head_bytes_));
   value_scales_.resize(static_cast<size_t>(kv_heads_ * positions));
   const std::vector<float> ones(kPanelOutputs, 1.0f);
-  for (size_t panel = 0; panel < values_.size(); panel += kChunkPanelBytes) {
-    std::memcpy(values_.data() + panel + kChunkPositions * kPanelOutputs, ones.data(), kScaleBytes);
+  const auto panel_bytes = static_cast<size_t>(int8_panel_bytes(kChunkPositions));
+  for (size_t panel = 0; panel < values_.size(); panel += panel_bytes) {
+    std::memcpy(values_.data() + panel + int8_scale_at(kChunkPositions, 0), ones.data(),
+                ones.size() * sizeof(float));
   }
 }
 
@@ -60,7 +60,7 @@ int64_t Int8KeyValueRows::byte_count() const {
 
 LinearLayout Int8KeyValueRows::keys(int64_t head, int64_t count) const {
   return {.panels = keys_.data() + head * key_head_bytes_,
-          .panel_bytes = key_panel_bytes(),
+          .panel_bytes = int8_panel_bytes(padded_head_dim()),
           .rows = count,
           .columns = head_dim_,
           .padded_columns = padded_head_dim(),
@@ -71,7 +71,7 @@ LinearLayout Int8KeyValueRows::keys(int64_t head, int64_t count) const {
 
 LinearLayout Int8KeyValueRows::values(int64_t head, int64_t chunk) const {
   return {.panels = values_.data() + head * value_head_bytes_ + chunk * chunk_bytes(),
-          .panel_bytes = kChunkPanelBytes,
+          .panel_bytes = int8_panel_bytes(kChunkPositions),
           .rows = head_dim_,
           .columns = kChunkPositions,
           .padded_columns = kChunkPositions,
@@ -80,19 +80,22 @@ LinearLayout Int8KeyValueRows::values(int64_t head, int64_t chunk) const {
           .wide_scales = false};
 }
 
+std::byte* Int8KeyValueRows::key_panel(int64_t head, int64_t position) {
+  return keys_.data() + head * key_head_bytes_ +
+         position / kPanelOutputs * int8_panel_bytes(padded_head_dim());
+}
+
 std::byte* Int8KeyValueRows::key(int64_t head, int64_t position, int64_t d) {
-  return keys_.data() + head * key_head_bytes_ + position / kPanelOutputs * key_panel_bytes() +
-         quant_index(d, position);
+  return key_panel(head, position) + quant_index(d, position % kPanelOutputs);
 }
 
 std::byte* Int8KeyValueRows::key_scale(int64_t head, int64_t position) {
-  return key(head, position, 0) - quant_index(0, position) + padded_head_dim() * kPanelOutputs +
-         position % kPanelOutputs * int64_t{sizeof(float)};
+  return key_panel(head, position) + int8_scale_at(padded_head_dim(), position % kPanelOutputs);
 }
 
 std::byte* Int8KeyValueRows::value(int64_t head, int64_t position, int64_t d) {
   return values_.data() + head * value_head_bytes_ + position / kChunkPositions * chunk_bytes() +
-         d / kPanelOutputs * kChunkPanelBytes + quant_index(position % kChunkPositions, d);
+         value_index(position % kChunkPositions, d);
 }
 
 void Int8KeyValueRows::write_position(int64_t position, const float* k, const float* v) {
@@ -124,12 +127,13 @@ void Int8KeyValueRows::copy_position(const Int8KeyValueRows& from, int64_t from_
 }
 
 void Int8KeyValueRows::copy_first(const Int8KeyValueRows& from, int64_t positions) {
-  const int64_t panels = (positions + kPanelOutputs - 1) / kPanelOutputs;
-  const int64_t chunks = (positions + kChunkPositions - 1) / kChunkPositions;
+  const int64_t key_bytes = panels_of(positions) * int8_panel_bytes(padded_head_dim());
+  const int64_t value_bytes =
+      round_up(positions, kChunkPositions) / kChunkPositions * chunk_bytes();
   for (int64_t head = 0; head < kv_heads_; ++head) {
-    std::copy_n(from.keys_.data() + head * from.key_head_bytes_, panels * key_panel_bytes(),
+    std::copy_n(from.keys_.data() + head * from.key_head_bytes_, key_bytes,
                 keys_.data() + head * key_head_bytes_);
-    std::copy_n(from.values_.data() + head * from.value_head_bytes_, chunks * chunk_bytes(),
+    std::copy_n(from.values_.data() + head * from.value_head_bytes_, value_bytes,
                 values_.data() + head * value_head_bytes_);
     std::copy_n(from.value_scales(head), positions, value_scales_.data() + head * positions_);
   }
@@ -138,8 +142,7 @@ void Int8KeyValueRows::copy_first(const Int8KeyValueRows& from, int64_t position
 void Int8KeyValueRows::copy_value(int64_t head, int64_t position, std::byte* chunk_bytes,
                                   int64_t at) const {
   for (int64_t d = 0; d < head_dim_; ++d) {
-    chunk_bytes[d / kPanelOutputs * kChunkPanelBytes + quant_index(at, d)] =
-        *value(head, position, d);
+    chunk_bytes[value_index(at, d)] = *value(head, position, d);
   }
 }
 

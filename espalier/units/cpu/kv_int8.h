@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "espalier/units/cpu/linear_layout.h"
+#include "espalier/units/cpu/panel_layout.h"
 
 namespace espalier::units::cpu {
 
@@ -39,7 +40,7 @@ class Int8KeyValueRows {
   void copy_first(const Int8KeyValueRows& from, int64_t positions);
   // V of one position of a head into `chunk_bytes`, a chunk like those of values(), at position `at` of it.
   void copy_value(int64_t head, int64_t position, std::byte* chunk_bytes, int64_t at) const;
-  int64_t chunk_bytes() const { return value_panels() * kChunkPanelBytes; }
+  int64_t chunk_bytes() const { return panels_of(head_dim_) * int8_panel_bytes(kChunkPositions); }
 
   // One position as bytes: per head K [head_dim] int8, its scale fp32, V likewise.
   static int64_t position_bytes(const StateShape& shape);
@@ -48,14 +49,8 @@ class Int8KeyValueRows {
   void write_position_bytes(int64_t position, std::span<const std::byte> bytes);
 
  private:
-  static constexpr int64_t kScaleBytes = kPanelOutputs * int64_t{sizeof(float)};
-  static constexpr int64_t kChunkPanelBytes = kChunkPositions * kPanelOutputs + kScaleBytes;
-
-  int64_t padded_head_dim() const {
-    return (head_dim_ + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
-  }
-  int64_t key_panel_bytes() const { return padded_head_dim() * kPanelOutputs + kScaleBytes; }
-  int64_t value_panels() const { return (head_dim_ + kPanelOutputs - 1) / kPanelOutputs; }
+  int64_t padded_head_dim() const { return round_up(head_dim_, kColumnAlignment); }
+  std::byte* key_panel(int64_t head, int64_t position);
   std::byte* key(int64_t head, int64_t position, int64_t d);
   std::byte* key_scale(int64_t head, int64_t position);
   std::byte* value(int64_t head, int64_t position, int64_t d);

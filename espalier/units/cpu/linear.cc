@@ -7,16 +7,13 @@
 #include <limits>
 
 #include "espalier/base/check.h"
+#include "espalier/units/cpu/panel_layout.h"
 
 namespace espalier::units::cpu {
 namespace {
 
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kHugePageBytes = int64_t{2} << 20;
-
-constexpr int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "espalier/base/check.h"
 #include "espalier/base/dequantize.h"
 #include "espalier/units/cpu/linear.h"
+#include "espalier/units/cpu/panel_layout.h"
 
 namespace espalier::units::cpu {
 namespace {
@@ -61,11 +62,6 @@ WeightForm float_form(Encoding encoding) {
   if (encoding == Encoding::kF16) return WeightForm::kFloat16;
   if (encoding == Encoding::kBF16) return WeightForm::kBFloat16;
   return WeightForm::kFloat32;
-}
-
-// Where the byte (or nibble) of element k of an output lies among the quants of a panel or group.
-int64_t quant_index(int64_t k, int64_t output) {
-  return (k / kStepElements * kPanelOutputs + output) * kStepElements + k % kStepElements;
 }
 
 // One group of one output inside a panel.
@@ -188,12 +184,6 @@ std::optional<float> finite_absmax(std::span<const float> values) {
   return std::isfinite(absmax) ? std::optional(absmax) : std::nullopt;
 }
 
-// A denormal scale is so coarse that the quotient may exceed 127.
-int8_t int8_of(float value, float scale) {
-  if (scale == 0.0f) return 0;
-  return static_cast<int8_t>(std::nearbyint(std::clamp(value / scale, -127.0f, 127.0f)));
-}
-
 // Plain floats by groups of 64 k, which lie as two groups of 32 with the same scale.
 Status pack_float_groups(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
                          std::byte* panel) {
@@ -237,7 +227,7 @@ Status pack_int8_panel(const TensorView& tensor, PanelRows rows, const LinearLay
         std::memcpy(panel + quant_index(k, lane), &quants[static_cast<size_t>(k)], kStepElements);
       }
     }
-    std::memcpy(panel + quant_bytes + lane * int64_t{sizeof(float)}, &scale, sizeof(scale));
+    std::memcpy(panel + int8_scale_at(layout.padded_columns, lane), &scale, sizeof(scale));
   }
   return Ok();
 }
@@ -275,8 +265,7 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, Flo
   LinearLayout layout = {};
   layout.rows = row_count;
   layout.columns = tensor.columns();
-  layout.padded_columns =
-      (layout.columns + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment;
+  layout.padded_columns = round_up(layout.columns, kColumnAlignment);
   if (const GroupRow* row = group_row(tensor.encoding); row != nullptr) {
     layout.padded_columns = layout.columns;
     layout.form = row->form;
@@ -299,8 +288,7 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, Flo
       break;
     case FloatMode::kInt8Channel:
       layout.form = WeightForm::kInt8Channel;
-      layout.panel_bytes =
-          layout.padded_columns * kPanelOutputs + kPanelOutputs * int64_t{sizeof(float)};
+      layout.panel_bytes = int8_panel_bytes(layout.padded_columns);
       break;
     case FloatMode::kInt8Groups:
       layout.form = WeightForm::kBytes32;
@@ -401,9 +389,7 @@ void PackedLinear::read_int8_row(int64_t row, std::span<float> out) const {
   const int64_t lane = row % kPanelOutputs;
   const std::byte* panel = layout_.panels + row / kPanelOutputs * layout_.panel_bytes;
   float scale;
-  std::memcpy(&scale,
-              panel + layout_.padded_columns * kPanelOutputs + lane * int64_t{sizeof(float)},
-              sizeof(scale));
+  std::memcpy(&scale, panel + int8_scale_at(layout_.padded_columns, lane), sizeof(scale));
   for (int64_t k = 0; k < columns(); ++k) {
     const int32_t q = std::to_integer<int32_t>(panel[quant_index(k, lane)]) - 128;
     out[static_cast<size_t>(k)] = scale * static_cast<float>(q);

@@ -13,6 +13,7 @@
 #include "espalier/program/ops.h"
 #include "espalier/units/cpu/attention_int8.h"
 #include "espalier/units/cpu/attention_layout.h"
+#include "espalier/units/cpu/panel_layout.h"
 #include "espalier/units/cpu/plan.h"
 
 namespace espalier::units::cpu {
@@ -28,8 +29,6 @@ using By = Split::By;
 constexpr int64_t kResourceAddresses = int64_t{1}
                                        << 60;  // beyond the arena: things that are not buffers
 constexpr int64_t kHeadTilePanels = 16;        // logits of 256 tokens at a time: 64 KB for 64 rows
-
-int64_t panels_of(int64_t channels) { return (channels + kPanelOutputs - 1) / kPanelOutputs; }
 
 // The channels of the panels of a share.
 struct ChannelRange {

@@ -97,15 +97,10 @@ Status set_weights(Options& options, const std::string& value) {
   return set_one_of({"int8", "int8g64", "keep"}, value, options.weights);
 }
 
-Status set_activations(Options& options, const std::string& value) {
+template <auto kMember>
+Status set_bits(Options& options, const std::string& value) {
   if (value != "8" && value != "16") return bad_value("8 or 16", value);
-  options.activations = value == "8" ? 8 : 16;
-  return Ok{};
-}
-
-Status set_kv_bits(Options& options, const std::string& value) {
-  if (value != "8" && value != "16") return bad_value("8 or 16", value);
-  options.kv_bits = value == "8" ? 8 : 16;
+  options.*kMember = value == "8" ? 8 : 16;
   return Ok{};
 }
 
@@ -198,10 +193,11 @@ constexpr Flag kFlags[] = {
     {"--kernels", "", "NAME", kEngine, kComputes,
      "force a kernel set of the unit (see espalier doctor)", set_kernels},
     {"--weights", "", "MODE", kEngine, kComputes,
-     "fp16, bf16 and fp32 checkpoints: int8 (default) or keep", set_weights},
-    {"--activations", "", "BITS", kEngine, kComputes, "16 (default) or 8", set_activations},
+     "fp16, bf16 and fp32 checkpoints: int8 (default), int8g64 or keep", set_weights},
+    {"--activations", "", "BITS", kEngine, kComputes, "16 (default) or 8",
+     set_bits<&Options::activations>},
     {"--kv", "", "BITS", kEngine, kComputes,
-     "16 (default) or 8: precision of the KV cache on the cpu unit", set_kv_bits},
+     "16 (default) or 8: precision of the KV cache on the cpu unit", set_bits<&Options::kv_bits>},
     {"--window", "", "ROWS", kEngine, kComputes, "tokens of one call of the model (default 64)",
      set_integer<&Options::window, 1, program::kMaxWindowRows>},
     {"--context", "", "N", kEngine, kComputes, "longest text in tokens; by default the model's",

@@ -472,6 +472,14 @@ Lowering::RunQueries Lowering::half_attention(const AttentionShape& shape, const
   };
 }
 
+// The end of the queries from `first` on, before `last`, whose rows are each the parent of the next.
+int64_t end_of_run(std::span<const int32_t> parents, int64_t group, int64_t first, int64_t last) {
+  int64_t row = first / group;
+  const int64_t last_row = (last - 1) / group;
+  while (row < last_row && parents[static_cast<size_t>(row + 1)] == row) ++row;
+  return std::min(last, (row + 1) * group);
+}
+
 // Runs of rows of which each is the parent of the next share their assembled chunks: all rows of a chain.
 Lowering::RunQueries Lowering::int8_attention(const AttentionShape& shape, const Buffer& q,
                                               const Buffer& y) {
@@ -490,14 +498,9 @@ Lowering::RunQueries Lowering::int8_attention(const AttentionShape& shape, const
     float* scratch = call.scratch(thread);
     auto* chunks = reinterpret_cast<std::byte*>(scratch + sizes.floats);
     std::array<AttentionQuery, kInt8Queries> queries;
-    for (int64_t run_end = first; first < last;) {
-      const auto row_of = [&shape](int64_t item) { return item / shape.group(); };
-      while (run_end < last &&
-             (row_of(run_end) == row_of(std::max(first, run_end - 1)) ||
-              call.inputs.parents[static_cast<size_t>(row_of(run_end))] == row_of(run_end) - 1)) {
-        ++run_end;
-      }
-      assemble_chunks(head, call.paths.of(row_of(run_end - 1)), chunks);
+    while (first < last) {
+      const int64_t run_end = end_of_run(call.inputs.parents, shape.group(), first, last);
+      assemble_chunks(head, call.paths.of((run_end - 1) / shape.group()), chunks);
       for (int64_t end = first; first < run_end; first = end) {
         for (end = first; end < std::min(run_end, first + kInt8Queries); ++end)
           queries[static_cast<size_t>(end - first)] = query_of(call, shape, q, y, kv_head, end);

@@ -32,6 +32,18 @@ uint64_t sample_checksum(std::span<const std::byte> bytes) {
   return checksum(std::as_bytes(std::span(checksums)));
 }
 
+std::string_view name_of(FloatMode floats) {
+  switch (floats) {
+    case FloatMode::kInt8Channel:
+      return "as int8";
+    case FloatMode::kInt8Groups:
+      return "as int8 in groups";
+    case FloatMode::kKeep:
+      break;
+  }
+  return "kept";
+}
+
 }  // namespace
 
 Result<MatrixPacking> MatrixPacking::plan(std::vector<SourceMatrix> sources, FloatMode floats) {
@@ -62,22 +74,6 @@ void MatrixPacking::add(PackedLinear matrix) {
   }
   matrices_.push_back(std::move(matrix));
 }
-
-namespace {
-
-std::string_view name_of(FloatMode floats) {
-  switch (floats) {
-    case FloatMode::kInt8Channel:
-      return "as int8";
-    case FloatMode::kInt8Groups:
-      return "as int8 in groups";
-    case FloatMode::kKeep:
-      break;
-  }
-  return "kept";
-}
-
-}  // namespace
 
 std::string MatrixPacking::key(const std::string& identity) const {
   std::string key = fmt::format("version {}, panels of {} outputs, floats {}\n{}", kPackedVersion,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "espalier/base/atomic_file.h"
@@ -17,18 +18,18 @@
 namespace espalier::units::cpu {
 namespace {
 
-constexpr const char* kTitle = "espalier packed weights\n";
+constexpr std::string_view kTitle = "espalier packed weights\n";
 constexpr int64_t kPageBytes = 4096;
 
-std::string head_of(const PackedContent& content) {
-  std::string head = kTitle + content.key;
-  const auto bytes = static_cast<int64_t>(head.size());
-  head.resize(static_cast<size_t>((bytes / kPageBytes + 1) * kPageBytes));
-  return head;
+int64_t head_bytes(const PackedContent& content) {
+  const auto text_bytes = static_cast<int64_t>(kTitle.size() + content.key.size());
+  return (text_bytes / kPageBytes + 1) * kPageBytes;
 }
 
-int64_t head_bytes(const PackedContent& content) {
-  return static_cast<int64_t>(head_of(content).size());
+std::string head_of(const PackedContent& content) {
+  std::string head = std::string(kTitle) + content.key;
+  head.resize(static_cast<size_t>(head_bytes(content)));
+  return head;
 }
 
 // Calls work(thread, block) for all blocks on all threads. Blocks are handed out in order, so that

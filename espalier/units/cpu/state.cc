@@ -63,15 +63,13 @@ int64_t KeyValueRows::position_bytes(const StateShape& shape) {
 }
 
 void KeyValueRows::read_position(int64_t position, std::span<std::byte> out) const {
-  std::vector<uint16_t> halves(out.size() / sizeof(uint16_t));
-  read_position(position, halves.data(), halves.data() + halves.size() / 2);
-  std::memcpy(out.data(), halves.data(), out.size());
+  auto* halves = reinterpret_cast<uint16_t*>(out.data());
+  read_position(position, halves, halves + out.size() / 2 / sizeof(uint16_t));
 }
 
 void KeyValueRows::write_position_bytes(int64_t position, std::span<const std::byte> bytes) {
-  std::vector<uint16_t> halves(bytes.size() / sizeof(uint16_t));
-  std::memcpy(halves.data(), bytes.data(), bytes.size());
-  write_position(position, halves.data(), halves.data() + halves.size() / 2);
+  const auto* halves = reinterpret_cast<const uint16_t*>(bytes.data());
+  write_position(position, halves, halves + bytes.size() / 2 / sizeof(uint16_t));
 }
 
 namespace {

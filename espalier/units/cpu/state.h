@@ -56,7 +56,7 @@ class KeyValueRows {
   void copy_position(const KeyValueRows& from, int64_t from_position, int64_t to_position);
   // Copies the first positions of all heads from rows of another length.
   void copy_first(const KeyValueRows& from, int64_t positions);
-  // One position as bytes: K [channels] fp16, then V.
+  // One position as bytes, aligned as halves are: K [channels] fp16, then V.
   static int64_t position_bytes(const StateShape& shape);
   void read_position(int64_t position, std::span<std::byte> out) const;
   void write_position_bytes(int64_t position, std::span<const std::byte> bytes);

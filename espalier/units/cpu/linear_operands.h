@@ -102,5 +102,28 @@ int64_t panel_outputs(const LinearLayout& layout, int64_t panel) {
   return left < kPanelOutputs ? left : kPanelOutputs;
 }
 
+// What a tile of rows asks for while it computes: its share of the panels that come next, as many lines in every 32 k,
+// because bursts cost more than they bring and the first tile of a panel would otherwise wait for memory.
+struct NextPanels {
+  static constexpr int64_t kElements = 32;  // k between two portions; K is a multiple
+  const std::byte* at = nullptr;
+  int64_t lines = 0;  // of a portion
+
+  NextPanels() = default;  // nothing
+  // Share `tile` of `tiles` of the panels [first, first + count).
+  NextPanels(const LinearLayout& weights, int64_t first, int64_t count, int64_t tile,
+             int64_t tiles) {
+    const int64_t portions = weights.padded_columns / kElements;  // of a tile
+    lines = (count * weights.panel_bytes / kLineBytes + tiles * portions - 1) / (tiles * portions);
+    at = weights.panels + first * weights.panel_bytes + tile * portions * lines * kLineBytes;
+  }
+  [[gnu::always_inline]] inline void ask() {
+    for (int64_t i = 0; i < lines; ++i, at += kLineBytes) __builtin_prefetch(at, 0, 2);
+  }
+
+ private:
+  static constexpr int64_t kLineBytes = 64;
+};
+
 }  // namespace
 }  // namespace espalier::units::cpu

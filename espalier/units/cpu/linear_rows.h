@@ -25,29 +25,6 @@ namespace {
 
 constexpr int64_t kPairElements = 2 * kStepElements;
 constexpr int64_t kPairBytes = kPairElements * kPanelOutputs;  // of weights as bytes
-constexpr int64_t kPortionElements = 32;                       // K is a multiple
-
-// A tile's share of the panel that comes next, asked for while it computes: the same number of lines every 32 k, as the
-// first tile of a panel would otherwise wait for memory and the others leave it idle (a single tile is faster without: 73
-// against 86 % of the read floor at 2 rows).
-struct NextPanel {
-  const std::byte* at = nullptr;
-  int64_t lines = 0;  // every kPortionElements
-
-  NextPanel() = default;
-  NextPanel(const LinearLayout& weights, int64_t panel, int64_t tile, int64_t tiles) {
-    const int64_t portions = tiles * (weights.padded_columns / kPortionElements);
-    lines = (weights.panel_bytes / kLineBytes + portions - 1) / portions;
-    at =
-        weights.panels + panel * weights.panel_bytes + portions / tiles * tile * lines * kLineBytes;
-  }
-  [[gnu::always_inline]] inline void ask() {
-    for (int64_t i = 0; i < lines; ++i, at += kLineBytes) __builtin_prefetch(at, 0, 2);
-  }
-
- private:
-  static constexpr int64_t kLineBytes = 64;
-};
 
 // What the sums of a form are too large by, as a multiple of the sum of the activations.
 template <class Unit, class Form>
@@ -79,11 +56,11 @@ struct RowTile {
   static constexpr int kRows = kRowsOf;
 
   typename Sums::Values values;
-  NextPanel next;
+  NextPanels next;
   ActivationRow row[kRows];
   V y[kRows];
 
-  RowTile(const ActivationLayout& x, int64_t first_row, const NextPanel& next_panel)
+  RowTile(const ActivationLayout& x, int64_t first_row, const NextPanels& next_panel)
       : values(x, first_row), next(next_panel) {
     for (int r = 0; r < kRows; ++r) {
       row[r] = activation_row(x, first_row + r);
@@ -110,9 +87,9 @@ void int8_rows(const LinearLayout& weights, const std::byte* panel, Tile& tile) 
     const int64_t end = k + kBlockElements;
     const int64_t last = end < weights.padded_columns ? end : weights.padded_columns;
     typename Tile::Sums sums;
-    for (; k < last; k += kPortionElements) {
+    for (; k < last; k += NextPanels::kElements) {
       tile.next.ask();
-      add_elements<false, kPortionElements>(panel + k * kPanelOutputs, tile, k, sums);
+      add_elements<false, NextPanels::kElements>(panel + k * kPanelOutputs, tile, k, sums);
     }
     unrolled<Tile::kRows>([&](auto r) ESPALIER_INLINE {
       const ActivationRow& row = tile.row[r];
@@ -158,7 +135,7 @@ void group_rows(const LinearLayout& weights, const std::byte* record, Tile& tile
     V totals[Tile::kRows];
     for (V& total : totals) total = V::zero();
     for (; group < last; ++group, record += group_bytes<Form>(weights)) {
-      if (Form::kElements == kPortionElements || group % 2 == 0) tile.next.ask();
+      if (Form::kElements == NextPanels::kElements || group % 2 == 0) tile.next.ask();
       add_group<Form>(weights, record, group, tile, totals);
     }
     for (int r = 0; r < Tile::kRows; ++r) {
@@ -170,7 +147,7 @@ void group_rows(const LinearLayout& weights, const std::byte* record, Tile& tile
 // Form: ChannelForm or a GroupForm.
 template <class Form, class Tile>
 void compute_rows(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
-                  int64_t panel, const NextPanel& next, float* y, int64_t y_stride) {
+                  int64_t panel, const NextPanels& next, float* y, int64_t y_stride) {
   Tile tile(x, first_row, next);
   const std::byte* bytes = weights.panels + panel * weights.panel_bytes;
   if constexpr (std::is_same_v<Form, ChannelForm>) {
@@ -185,7 +162,7 @@ void compute_rows(const LinearLayout& weights, const ActivationLayout& x, int64_
 }
 
 using RowsFunction = void (*)(const LinearLayout&, const ActivationLayout&, int64_t first_row,
-                              int64_t panel, const NextPanel& next, float* y, int64_t y_stride);
+                              int64_t panel, const NextPanels& next, float* y, int64_t y_stride);
 
 // The function for `rows` rows, 1..kMaxRows.
 template <class Unit, class Form, int kPlanes, int kRows = Unit::template kMaxRows<kPlanes>>
@@ -205,9 +182,10 @@ void row_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t 
     // Rows are spread evenly, so that there is no tile of one row among others.
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first = row_count * tile / tiles, last = row_count * (tile + 1) / tiles;
-      const NextPanel next = tiles > 1 && panel + 1 < last_panel
-                                 ? NextPanel(weights, panel + 1, tile, tiles)
-                                 : NextPanel();
+      // A single tile is faster without: 73 against 86 % of the read floor at 2 rows.
+      const NextPanels next = tiles > 1 && panel + 1 < last_panel
+                                  ? NextPanels(weights, panel + 1, 1, tile, tiles)
+                                  : NextPanels();
       rows_function<Unit, Form, kPlanes>(last - first)(weights, x, first, panel, next, y, y_stride);
     }
   }

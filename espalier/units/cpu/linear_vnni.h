@@ -18,8 +18,6 @@ namespace espalier::units::cpu {
 namespace {
 
 constexpr int64_t kStepBytes = kPanelOutputs * kStepElements;  // one register
-constexpr int64_t kLineBytes = 64;
-constexpr int64_t kChunkElements = 32;  // k between two prefetches
 
 template <int kRowsOf, int kPlanesOf>
 struct TileShape {
@@ -38,17 +36,6 @@ struct Sums {
 
   static constexpr int index(int split, int plane, int row, int panel) {
     return ((split * Shape::kPlanes + plane) * Shape::kRows + row) * Shape::kPanels + panel;
-  }
-};
-
-// Lines that a tile asks for while it computes: its part of the panels that come next, the same
-// number of lines in every 32 k, because bursts cost more than they bring.
-struct Prefetch {
-  const std::byte* at;
-  int64_t lines;  // per 32 k
-
-  [[gnu::always_inline]] inline void step() {
-    for (int64_t i = 0; i < lines; ++i, at += kLineBytes) _mm_prefetch(at, _MM_HINT_T1);
   }
 };
 
@@ -78,7 +65,7 @@ struct PlaneRows {
 // What a tile reads and the fp32 results it grows.
 template <class Shape>
 struct Tile {
-  Prefetch prefetch;
+  NextPanels next;
   const std::byte* panel[Shape::kPanels];
   PlaneRows<Shape::kPlaneRows> values;
   ActivationRow row[Shape::kRows];
@@ -162,17 +149,17 @@ template <int kRow, int kPanel, class Shape>
 
 template <class Shape>
 void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
-  const int64_t chunks = weights.padded_columns / kChunkElements;
-  constexpr int64_t kBlockChunks = kBlockElements / kChunkElements;
+  const int64_t chunks = weights.padded_columns / NextPanels::kElements;
+  constexpr int64_t kBlockChunks = kBlockElements / NextPanels::kElements;
   int64_t k = 0;
   for (int64_t block = 0; block * kBlockChunks < chunks; ++block) {
     const int64_t left = chunks - block * kBlockChunks;
     Sums<Shape> sums;
     clear(sums);
     for (int64_t chunk = left < kBlockChunks ? left : kBlockChunks; chunk > 0; --chunk) {
-      tile.prefetch.step();
-      add_steps<false, kChunkElements>(tile, k * kPanelOutputs, k, sums);
-      k += kChunkElements;
+      tile.next.ask();
+      add_steps<false, NextPanels::kElements>(tile, k * kPanelOutputs, k, sums);
+      k += NextPanels::kElements;
       keep_in_registers(sums);
     }
     unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
@@ -237,7 +224,7 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
       totals[i / Shape::kPanels][i % Shape::kPanels] = _mm512_setzero_ps();
     });
     for (int64_t group = block * kBlockGroups; group < last; ++group, offset += record_bytes) {
-      if (Form::kElements == kChunkElements || group % 2 == 0) tile.prefetch.step();
+      if (Form::kElements == NextPanels::kElements || group % 2 == 0) tile.next.ask();
       add_group<Form>(weights, tile, group, offset, totals);
     }
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
@@ -252,11 +239,12 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
 // tile has: an odd panel at the end is computed twice rather than by kernels of its own.
 template <class Form, class Shape>
 void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_t first_row,
-                  int64_t panel, int64_t panel_end, Prefetch prefetch, float* y, int64_t y_stride) {
+                  int64_t panel, int64_t panel_end, const NextPanels& next, float* y,
+                  int64_t y_stride) {
   const int64_t panels[2] = {panel, panel_end - 1};
   Tile<Shape> tile;
   tile.values = PlaneRows<Shape::kPlaneRows>(x, first_row);
-  tile.prefetch = prefetch;
+  tile.next = next;
   for (int row = 0; row < Shape::kRows; ++row) {
     tile.row[row] = activation_row(x, first_row + row);
     for (__m512& sum : tile.y[row]) sum = _mm512_setzero_ps();
@@ -278,7 +266,7 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
 }
 
 using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int64_t first_row,
-                              int64_t panel, int64_t panel_end, Prefetch prefetch, float* y,
+                              int64_t panel, int64_t panel_end, const NextPanels& next, float* y,
                               int64_t y_stride);
 
 // Rows of the tallest tile: int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
@@ -294,18 +282,15 @@ TileFunction tile_function(int64_t rows) {
   return compute_tile<Form, TileShape<kRows, kPlanes>>;
 }
 
-// Tile `tile` of `tiles` fetches its share of the panels [panel, last_panel), two at most. Where a line of weights is
-// worth few products, reading sets the pace and is fastest without (Zen 4, two cores, int8: 98 % of the floor at 2 rows
-// instead of 94, 97 instead of 92 at 3; but 8 rows fall from 87 to 57).
-Prefetch prefetch_for(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
-                      int64_t tiles, int64_t products) {
+// What tile `tile` of `tiles` asks for: of the panels [panel, last_panel), two at most. Where a line of weights is worth
+// few products, reading sets the pace and is fastest without (Zen 4, two cores, int8: 98 % of the floor at 2 rows instead
+// of 94, 97 instead of 92 at 3; but 8 rows fall from 87 to 57).
+NextPanels next_panels(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
+                       int64_t tiles, int64_t products) {
   const int64_t panels = last_panel - panel < 2 ? last_panel - panel : 2;
   const int64_t products_of_line = weights.form == WeightForm::kNibbles32 ? 2 * products : products;
-  if (products_of_line < 8 || panels <= 0) return {nullptr, 0};
-  const int64_t steps = weights.padded_columns / kChunkElements;
-  const int64_t lines =
-      (panels * weights.panel_bytes / kLineBytes + tiles * steps - 1) / (tiles * steps);
-  return {weights.panels + panel * weights.panel_bytes + tile * steps * lines * kLineBytes, lines};
+  if (products_of_line < 8 || panels <= 0) return {};
+  return {weights, panel, panels, tile, tiles};
 }
 
 template <class Form, int kPlanes>
@@ -318,8 +303,8 @@ void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int6
     // Rows are spread evenly, so that there is no tile of one row among others.
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first_row = row_count * tile / tiles, last_row = row_count * (tile + 1) / tiles;
-      const Prefetch next =
-          prefetch_for(weights, panel_end, last_panel, tile, tiles, row_count * kPlanes);
+      const NextPanels next =
+          next_panels(weights, panel_end, last_panel, tile, tiles, row_count * kPlanes);
       tile_function<Form, kPlanes>(last_row - first_row)(weights, x, first_row, panel, panel_end,
                                                          next, y, y_stride);
     }

@@ -271,11 +271,13 @@ TEST(Run, WithoutMemoryEndsWithAnErrorWhereverThatIs) {
 }
 #endif
 
+// The slowest way to compute; and yet, on a busy machine the signal may come when all has been said.
 TEST(Run, AnInterruptEndsTheAnswerAndKeepsWhatWasSaid) {
-  // The slowest way to compute, so that the signal comes before the end.
-  const Outcome outcome =
-      run_espalier(exact({"run", "--window", "1", "--logit-bias", "2=-100", "hello"}),
-                   {.interrupt_on_output = true});
+  Outcome outcome;
+  for (int tries = 0; tries < 20 && outcome.exit_code != 1; ++tries) {
+    outcome = run_espalier(exact({"run", "--window", "1", "--logit-bias", "2=-100", "hello"}),
+                           {.interrupt_on_output = true});
+  }
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_TRUE(outcome.out.ends_with('\n'));
   EXPECT_EQ(outcome.err, "");

@@ -1,10 +1,11 @@
-// The two algorithms of a plan: where barriers stand, and where buffers lie in the arena.
+// The algorithms of a plan: where barriers stand, and where buffers lie in the arena.
 #include "espalier/units/cpu/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 namespace espalier::units::cpu {
 namespace {
@@ -19,15 +20,23 @@ Access writes(int64_t first) {
   return {.first = first, .last = first + 10, .stride = 5, .writes = true, .own_share = true};
 }
 
+// For each step, whether threads meet in front of it.
 std::vector<bool> barriers(std::vector<Step> steps) {
-  place_barriers(steps);
   std::vector<bool> result;
-  for (const Step& step : steps) result.push_back(step.barrier_before);
+  bool is_first = true;
+  for (const Interval& interval : make_intervals(std::move(steps))) {
+    bool barrier = !is_first;
+    for (const Phase& phase : interval) {
+      for (size_t i = 0; i < phase.runs.size(); ++i)
+        result.push_back(std::exchange(barrier, false));
+    }
+    is_first = false;
+  }
   return result;
 }
 
 Step step(const Split& split, std::vector<Access> accesses) {
-  return {.split = split, .accesses = std::move(accesses), .run = {}, .barrier_before = false};
+  return {.split = split, .accesses = std::move(accesses), .run = {}};
 }
 
 using testing::ElementsAre;
@@ -67,6 +76,19 @@ TEST(Barriers, QueriesOfOtherKvHeadsAreAnotherDivision) {
               ElementsAre(false, false));
   EXPECT_THAT(barriers({step(queries(2), {writes(0)}), step(queries(3), {reads(0, true)})}),
               ElementsAre(false, true));
+}
+
+// Other threads may have taken some of them, and what is taken in one phase says nothing of the next.
+TEST(Barriers, StandBetweenTwoPhasesOnTheSamePanels) {
+  const Split other{.by = Split::By::kPanels, .rows = RowSet::kWindow, .count = 5};
+  EXPECT_THAT(barriers({step(kPanels, {writes(0)}), step(kPanels, {reads(0, true)})}),
+              ElementsAre(false, false));
+  EXPECT_THAT(barriers({step(kPanels, {writes(0)}), step(other, {writes(20)}),
+                        step(kPanels, {reads(0, true)})}),
+              ElementsAre(false, false, true));
+  EXPECT_THAT(barriers({step(kRows, {writes(0)}), step(other, {writes(20)}),
+                        step(kRows, {reads(0, true)})}),
+              ElementsAre(false, false, false));
 }
 
 TEST(Barriers, ReadersDoNotDisturbEachOtherAndOneBarrierServesAllThatFollow) {

@@ -166,12 +166,15 @@ Result<std::shared_ptr<const Plan>> CpuExecutable::plan_of(const Program& functi
 
 Status CpuExecutable::allocate_scratch() {
   int64_t arena_floats = 0;
+  size_t phases = 0;
   for (const Function& function : functions_) {
     for (const Plan* plan : {function.many_rows.get(), function.few_rows.get()}) {
       arena_floats = std::max(arena_floats, plan->arena_floats);
       thread_scratch_floats_ = std::max(thread_scratch_floats_, plan->thread_scratch_floats);
+      for (const Interval& interval : plan->intervals) phases = std::max(phases, interval.size());
     }
   }
+  queues_ = WorkQueues(phases, pool_->thread_count());
   arena_.resize(static_cast<size_t>(arena_floats));
   thread_scratch_.resize(static_cast<size_t>(thread_scratch_floats_ * pool_->thread_count()));
   std::vector<ActivationSlots::Kind> kinds(slots_.all().size());
@@ -243,14 +246,13 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
   paths_.assign(inputs.parents);
   cpu_state.stage_rows(inputs.parents);
 
-  const int threads = pool_->thread_count();
   const bool few_rows = inputs.row_count <= kFewRows && inputs.selected.size() <= size_t{kFewRows};
   const Plan& plan = few_rows ? *function.few_rows : *function.many_rows;
   const Call call{.kernels = *settings_.kernels,
                   .arena = arena_.data(),
                   .activations = activations_,
                   .thread_activations = thread_activations_,
-                  .thread_count = threads,
+                  .thread_count = pool_->thread_count(),
                   .few_rows = few_rows,
                   .thread_scratch = thread_scratch_,
                   .thread_scratch_floats = thread_scratch_floats_,
@@ -258,13 +260,7 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
                   .inputs = inputs,
                   .outputs = outputs,
                   .state = cpu_state};
-  pool_->run([&](int thread) {
-    for (const Step& step : plan.steps) {
-      if (step.barrier_before) pool_->barrier();
-      const Share share = share_of(step.split, call, thread, threads);
-      if (share.first < share.last) step.run(call, share);
-    }
-  });
+  queues_.run(plan.intervals, call, *pool_);
 }
 
 void CpuExecutable::commit(State& state, std::span<const int32_t> path) { own(state).commit(path); }
@@ -300,7 +296,8 @@ Capabilities CpuExecutable::capabilities() const {
 
 MemoryUse CpuExecutable::memory_use() const {
   auto scratch_bytes =
-      static_cast<int64_t>((arena_.size() + thread_scratch_.size()) * sizeof(float));
+      static_cast<int64_t>((arena_.size() + thread_scratch_.size()) * sizeof(float)) +
+      queues_.byte_count();
   for (const auto* operands : {&activations_, &thread_activations_}) {
     for (const Activations& activations : *operands) scratch_bytes += activations.byte_count();
   }

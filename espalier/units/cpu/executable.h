@@ -18,6 +18,7 @@
 #include "espalier/units/cpu/plan.h"
 #include "espalier/units/cpu/state.h"
 #include "espalier/units/cpu/weight_store.h"
+#include "espalier/units/cpu/work_queues.h"
 #include "espalier/units/unit.h"
 
 namespace espalier::units::cpu {
@@ -86,6 +87,7 @@ class CpuExecutable final : public Executable {
   std::vector<Activations> thread_activations_;  // [slots, threads], kThreadOperandRows each
   std::vector<float> thread_scratch_;
   int64_t thread_scratch_floats_ = 0;
+  WorkQueues queues_;
 };
 
 }  // namespace espalier::units::cpu

@@ -3,9 +3,12 @@
 // undone with the sum of the activations: int32 arithmetic wraps, and the true sum fits. Semantics:
 // linear.h.
 //
-// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. A single row reads
-// memory fastest as one sequential stream, so it takes one panel and splits each sum in two to hide latency.
-// Order: panels, then tiles of rows, then K: a weight byte leaves DRAM once whatever the number of rows.
+// A tile is kRows rows x kPanels panels whose sums stay in registers while K is walked once. Two ways through a matrix:
+//   few rows   all of them in one tile of one panel: memory is one sequential stream, read once, asked for kAheadBytes
+//              before it is needed; few sums are split in two to hide their latency
+//   many rows  panels by twos, then tiles of rows: every load of an activation serves two panels, and the tiles ask for
+//              the next panels while they compute
+// A weight byte leaves DRAM once whatever the number of rows.
 #pragma once
 
 #include <type_traits>
@@ -19,14 +22,20 @@ namespace {
 
 constexpr int64_t kStepBytes = kPanelOutputs * kStepElements;  // one register
 
-template <int kRowsOf, int kPlanesOf>
+template <int kRowsOf, int kPlanesOf, int kPanelsOf>
 struct TileShape {
   static constexpr int kRows = kRowsOf;
   static constexpr int kPlanes = kPlanesOf;
-  static constexpr int kPanels = kRows == 1 ? 1 : 2;
-  static constexpr int kSplit = kRows == 1 ? 2 : 1;  // sums of even and odd steps apart
+  static constexpr int kPanels = kPanelsOf;
   static constexpr int kPlaneRows = kRows * kPlanes;
+  static constexpr bool kStream = kPanels == 1;
+  static constexpr int kSplit =
+      kStream && kPlaneRows <= 10 ? 2 : 1;  // sums of even and odd steps apart
 };
+
+// The distance at which a stream is asked for. Zen 5, two cores, int8, fractions of the floor at 4, 6 and 8 rows: 90, 80
+// and 65 % with 2 KB, 92, 88 and 80 with 4, 94, 90 and 83 with 6, 90, 86 and 80 with 8; two panels at once 87, 80 and 70.
+constexpr int64_t kAheadBytes = 6144;
 
 // Integer sums of a tile: [split][plane][row][panel].
 template <class Shape>
@@ -94,6 +103,10 @@ template <bool kNibbles, class Shape>
   __m512i even[Shape::kPanels], odd[Shape::kPanels];
   unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
     const std::byte* p = tile.panel[panel] + offset;
+    if constexpr (Shape::kStream) {
+      __builtin_prefetch(p + kAheadBytes);
+      if constexpr (!kNibbles) __builtin_prefetch(p + kAheadBytes + kStepBytes);
+    }
     even[panel] = _mm512_loadu_si512(p);
     if constexpr (kNibbles) {
       const __m512i low = _mm512_set1_epi8(0xf);
@@ -242,6 +255,13 @@ void compute_tile(const LinearLayout& weights, const ActivationLayout& x, int64_
                   int64_t panel, int64_t panel_end, const NextPanels& next, float* y,
                   int64_t y_stride) {
   const int64_t panels[2] = {panel, panel_end - 1};
+  // Results lie far apart and may have left the caches: asked for now, they are there when the sums are.
+  if constexpr (!Shape::kStream) {
+    for (int row = 0; row < Shape::kRows; ++row) {
+      for (const int64_t of : panels)
+        __builtin_prefetch(y + (first_row + row) * y_stride + of * kPanelOutputs, 1);
+    }
+  }
   Tile<Shape> tile;
   tile.values = PlaneRows<Shape::kPlaneRows>(x, first_row);
   tile.next = next;
@@ -269,44 +289,52 @@ using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int6
                               int64_t panel, int64_t panel_end, const NextPanels& next, float* y,
                               int64_t y_stride);
 
-// Rows of the tallest tile: int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in registers.
+// Rows of the tallest tile of two panels: int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in
+// registers.
 template <class Form>
-inline constexpr int kMaxRows = std::is_same_v<Form, ChannelForm> ? 6 : 4;
+inline constexpr int kTileHeight = std::is_same_v<Form, ChannelForm> ? 6 : 4;
 
-// The function for `rows` rows, 1..kMaxRows.
-template <class Form, int kPlanes, int kRows = 1>
-TileFunction tile_function(int64_t rows) {
-  if constexpr (kRows < kMaxRows<Form>) {
-    if (rows > kRows) return tile_function<Form, kPlanes, kRows + 1>(rows);
+// Few rows: more than these are faster by twos of panels, because nibbles must be unpacked, and scales loaded, for each.
+template <class Form>
+constexpr int stream_rows() {
+  if constexpr (std::is_same_v<Form, ChannelForm>) {
+    return 12;
+  } else {
+    return Form::kNibbles ? 4 : 8;
   }
-  return compute_tile<Form, TileShape<kRows, kPlanes>>;
 }
 
-// What tile `tile` of `tiles` asks for: of the panels [panel, last_panel), two at most. Where a line of weights is worth
-// few products, reading sets the pace and is fastest without (Zen 4, two cores, int8: 98 % of the floor at 2 rows instead
-// of 94, 97 instead of 92 at 3; but 8 rows fall from 87 to 57).
-NextPanels next_panels(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
-                       int64_t tiles, int64_t products) {
-  const int64_t panels = last_panel - panel < 2 ? last_panel - panel : 2;
-  const int64_t products_of_line = weights.form == WeightForm::kNibbles32 ? 2 * products : products;
-  if (products_of_line < 8 || panels <= 0) return {};
-  return {weights, panel, panels, tile, tiles};
+// The function for `rows` rows, 1..kMaxRows.
+template <class Form, int kPlanes, int kPanels, int kMaxRows, int kRows = 1>
+TileFunction tile_function(int64_t rows) {
+  if constexpr (kRows < kMaxRows) {
+    if (rows > kRows) return tile_function<Form, kPlanes, kPanels, kMaxRows, kRows + 1>(rows);
+  }
+  return compute_tile<Form, TileShape<kRows, kPlanes, kPanels>>;
 }
 
 template <class Form, int kPlanes>
-void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
-                    int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  const int64_t tiles = (row_count + kMaxRows<Form> - 1) / kMaxRows<Form>;
-  const int64_t panels = row_count == 1 ? 1 : 2;
-  for (int64_t panel = first_panel; panel < last_panel; panel += panels) {
-    const int64_t panel_end = panel + panels < last_panel ? panel + panels : last_panel;
+void stream_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
+                   int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
+  const TileFunction compute = tile_function<Form, kPlanes, 1, stream_rows<Form>()>(row_count);
+  for (int64_t panel = first_panel; panel < last_panel; ++panel)
+    compute(weights, x, 0, panel, panel + 1, NextPanels(), y, y_stride);
+}
+
+template <class Form, int kPlanes>
+void tiled_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
+                  int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
+  constexpr int kMaxRows = kTileHeight<Form>;
+  const int64_t tiles = (row_count + kMaxRows - 1) / kMaxRows;
+  for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
+    const int64_t panel_end = panel + 2 < last_panel ? panel + 2 : last_panel;
+    const int64_t next_end = panel_end + 2 < last_panel ? panel_end + 2 : last_panel;
     // Rows are spread evenly, so that there is no tile of one row among others.
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first_row = row_count * tile / tiles, last_row = row_count * (tile + 1) / tiles;
-      const NextPanels next =
-          next_panels(weights, panel_end, last_panel, tile, tiles, row_count * kPlanes);
-      tile_function<Form, kPlanes>(last_row - first_row)(weights, x, first_row, panel, panel_end,
-                                                         next, y, y_stride);
+      const NextPanels next(weights, panel_end, next_end - panel_end, tile, tiles);
+      tile_function<Form, kPlanes, 2, kMaxRows>(last_row - first_row)(weights, x, first_row, panel,
+                                                                      panel_end, next, y, y_stride);
     }
   }
 }
@@ -314,8 +342,13 @@ void integer_panels(const LinearLayout& weights, const ActivationLayout& x, int6
 template <class Form>
 void integer_planes(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                     int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  const auto kernel = x.planes == 2 ? integer_panels<Form, 2> : integer_panels<Form, 1>;
-  kernel(weights, x, row_count, first_panel, last_panel, y, y_stride);
+  const auto planes = [&](auto count) {
+    const auto kernel =
+        row_count <= stream_rows<Form>() ? stream_panels<Form, count> : tiled_panels<Form, count>;
+    kernel(weights, x, row_count, first_panel, last_panel, y, y_stride);
+  };
+  if (x.planes == 2) return planes(std::integral_constant<int, 2>());
+  planes(std::integral_constant<int, 1>());
 }
 
 }  // namespace

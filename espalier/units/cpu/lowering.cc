@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "espalier/base/check.h"
@@ -29,6 +30,7 @@ using By = Split::By;
 constexpr int64_t kResourceAddresses = int64_t{1}
                                        << 60;  // beyond the arena: things that are not buffers
 constexpr int64_t kHeadTilePanels = 16;        // logits of 256 tokens at a time: 64 KB for 64 rows
+constexpr int64_t kPortionPanels = 2;          // kernels compute two at once
 
 // The channels of the panels of a share.
 struct ChannelRange {
@@ -87,6 +89,8 @@ class Lowering {
   enum class Resource : uint8_t { kActivations, kStagedKv, kStagedConv };
   static Access resource(Resource kind, size_t index, bool writes, bool own_share);
   void emit(const Split& split, std::vector<Access> accesses, Run run);
+  // The work of the last step may be taken by other threads.
+  void share_out(int64_t least_items, int64_t item_bytes);
   const Weight& weight(const Op& op, size_t slot) const {
     return program_.weights[static_cast<size_t>(op.weights[slot])];
   }
@@ -133,6 +137,7 @@ class Lowering {
   const bool few_rows_;
   ActivationSlots& slots_;
   Plan plan_;
+  std::vector<Step> steps_;
   ArenaPlanner arena_;
   int64_t op_index_ = 0;
   std::vector<Buffer> buffers_;     // by ValueId
@@ -198,10 +203,12 @@ Access Lowering::resource(Resource kind, size_t index, bool writes, bool own_sha
 }
 
 void Lowering::emit(const Split& split, std::vector<Access> accesses, Run run) {
-  plan_.steps.push_back({.split = split,
-                         .accesses = std::move(accesses),
-                         .run = std::move(run),
-                         .barrier_before = false});
+  steps_.push_back({.split = split, .accesses = std::move(accesses), .run = std::move(run)});
+}
+
+void Lowering::share_out(int64_t least_items, int64_t item_bytes) {
+  steps_.back().least_items = least_items;
+  steps_.back().item_bytes = item_bytes;
 }
 
 // ---- ops ----
@@ -275,6 +282,7 @@ void Lowering::linear(const Op& op) {
            call.kernels.add(out, bias + range.first, range.count, out);
          }
        });
+  share_out(kPortionPanels, matrix.layout().panel_bytes);
 }
 
 void Lowering::norm(const Op& op, RowRun run) {
@@ -434,6 +442,10 @@ void Lowering::attention(const Op& op) {
            item += last - first;
          }
        });
+  // Every portion reads K and V of its heads; in 8 bits it even arranges them first.
+  const int64_t rows = few_rows_ ? 1 : program_.rows;
+  const int64_t tiles = std::lcm(shape.group(), kAttentionQueries);
+  share_out(few_rows_ || kv_bits_ == 8 ? rows * shape.group() : tiles, 0);
 }
 
 // Query `item` of a KV head.
@@ -621,6 +633,7 @@ void Lowering::head_argmax(const Op& op) {
          for (int64_t index = share.first; index < share.last; ++index)
            search(call, index, share.thread);
        });
+  share_out(1, matrix.layout().panel_bytes * panels_of(subrange));
 }
 
 void Lowering::head_logits(const Op& op) {
@@ -633,6 +646,7 @@ void Lowering::head_logits(const Op& op) {
          call.kernels.linear(matrix, call.operand(slot, share.thread), call.row_count(row_set),
                              share.first, share.last, call.outputs.logits.data(), matrix.rows());
        });
+  share_out(kPortionPanels, matrix.layout().panel_bytes);
 }
 
 // ---- all of it ----
@@ -730,7 +744,7 @@ Result<Plan> Lowering::run() {
     RETURN_IF_ERROR(lower(op));
     ++op_index_;
   }
-  place_barriers(plan_.steps);
+  plan_.intervals = make_intervals(std::move(steps_));
   plan_.arena_floats = arena_.size();
   return std::move(plan_);
 }

@@ -1,66 +1,20 @@
-// Plan: one function of a program set as a list of steps over an arena. A step divides its work
-// into items (rows, panels of 16 channels, queries), of which each thread takes a contiguous share;
-// a barrier stands in front of a step only where it touches what another thread may still be
-// writing or reading. Nothing of a step's result depends on how many threads there are.
+// Plan: one function of a program set as a schedule of steps over an arena.
 //
 // Immutable after make_plan(); points into the WeightStore, which must outlive it.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/result.h"
 #include "espalier/program/program.h"
-#include "espalier/units/cpu/call.h"
+#include "espalier/units/cpu/schedule.h"
 #include "espalier/units/cpu/weight_store.h"
 
 namespace espalier::units::cpu {
-
-// How a step is divided. Two steps with equal splits give each thread the same items; kEveryThread gives each of
-// them all rows, for results that each thread keeps to itself.
-struct Split {
-  enum class By : uint8_t { kRows, kPanels, kQueries, kSubranges, kEveryThread };
-  By by = By::kRows;
-  RowSet rows = RowSet::kWindow;  // a step without rows is skipped
-  int64_t count = 0;              // panels, heads (of every row) or subranges; unused for rows
-  int64_t kv_heads = 0;           // queries only: items are ordered by them
-  bool operator==(const Split&) const = default;
-
-  int64_t item_count(const Call& call) const;
-};
-
-// Items [first, last) of thread `thread`.
-struct Share {
-  int64_t first = 0;
-  int64_t last = 0;
-  int thread = 0;
-};
-
-Share share_of(const Split& split, const Call& call, int thread, int thread_count);
-
-// What a step touches, for the placing of barriers. `own_share`: only the thread's own items of it.
-struct Access {
-  int64_t first = 0;  // range of addresses in a space of the plan's making
-  int64_t last = 0;
-  int64_t stride = 0;
-  bool writes = false;
-  bool own_share = false;
-};
-
-struct Step {
-  Split split;
-  std::vector<Access> accesses;  // emptied once the barriers are placed
-  std::function<void(const Call&, const Share&)> run;
-  bool barrier_before = false;
-};
-
-// Marks the steps in front of which all threads must meet.
-void place_barriers(std::vector<Step>& steps);
 
 // Buffers for values with a life from one op to a later one; freed space is reused.
 class ArenaPlanner {
@@ -114,7 +68,7 @@ struct Plan {
   int64_t hidden = 0;     // channels of the embeddings
   int64_t arena_floats = 0;
   int64_t thread_scratch_floats = 0;
-  std::vector<Step> steps;
+  std::vector<Interval> intervals;
 };
 
 // `states` has the shapes of the program's states, by StateId; `kv_rows` is the longest bucket that

@@ -33,12 +33,15 @@ double products_per_s(ThreadPool& pool, const PeakLoop& loop, MillisecondClock c
 inline constexpr int64_t kVnniPassProducts = int64_t{24} * 64;
 inline constexpr int64_t kZmmFloatPassProducts = int64_t{24} * 16;
 inline constexpr int64_t kYmmPairPassProducts = int64_t{8} * 16;
+inline constexpr int64_t kYmmDotPassProducts = int64_t{12} * 32;
 inline constexpr int64_t kYmmFloatPassProducts = int64_t{12} * 8;
 inline constexpr int64_t kTilePassProducts = int64_t{4} * 16 * 16 * 64;
-void run_vnni(int64_t passes);        // vpdpbusd zmm
-void run_zmm_floats(int64_t passes);  // vfmadd231ps zmm
-void run_ymm_pairs(int64_t passes);   // vpmaddwd and vpaddd ymm
-void run_ymm_floats(int64_t passes);  // vfmadd231ps ymm
-void run_tiles(int64_t passes);       // tdpbsud
+void run_vnni(int64_t passes);           // vpdpbusd zmm
+void run_zmm_floats(int64_t passes);     // vfmadd231ps zmm
+void run_ymm_pairs(int64_t passes);      // vpmaddwd and vpaddd ymm
+void run_ymm_vex_dots(int64_t passes);   // vpdpbusd ymm, of AVX-VNNI
+void run_ymm_evex_dots(int64_t passes);  // vpdpbusd ymm, of AVX-512
+void run_ymm_floats(int64_t passes);     // vfmadd231ps ymm
+void run_tiles(int64_t passes);          // tdpbsud
 
 }  // namespace espalier::bench

@@ -182,8 +182,8 @@ void row_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t 
     // Rows are spread evenly, so that there is no tile of one row among others.
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t first = row_count * tile / tiles, last = row_count * (tile + 1) / tiles;
-      // A single tile is faster without: 73 against 86 % of the read floor at 2 rows.
-      const NextPanels next = tiles > 1 && panel + 1 < last_panel
+      const NextPanels next = tiles == 1 ? NextPanels(weights, panel)
+                              : panel + 1 < last_panel
                                   ? NextPanels(weights, panel + 1, 1, tile, tiles)
                                   : NextPanels();
       rows_function<Unit, Form, kPlanes>(last - first)(weights, x, first, panel, next, y, y_stride);

@@ -33,10 +33,6 @@ struct TileShape {
       kStream && kPlaneRows <= 10 ? 2 : 1;  // sums of even and odd steps apart
 };
 
-// The distance at which a stream is asked for. Zen 5, two cores, int8, fractions of the floor at 4, 6 and 8 rows: 90, 80
-// and 65 % with 2 KB, 92, 88 and 80 with 4, 94, 90 and 83 with 6, 90, 86 and 80 with 8; two panels at once 87, 80 and 70.
-constexpr int64_t kAheadBytes = 6144;
-
 // Integer sums of a tile: [split][plane][row][panel].
 template <class Shape>
 struct Sums {
@@ -103,7 +99,7 @@ template <bool kNibbles, class Shape>
   __m512i even[Shape::kPanels], odd[Shape::kPanels];
   unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
     const std::byte* p = tile.panel[panel] + offset;
-    if constexpr (Shape::kStream) {
+    if constexpr (Shape::kStream) {  // without a loop of its own, 3 % faster than NextPanels
       __builtin_prefetch(p + kAheadBytes);
       if constexpr (!kNibbles) __builtin_prefetch(p + kAheadBytes + kStepBytes);
     }

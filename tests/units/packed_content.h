@@ -18,7 +18,9 @@ inline PackedContent numbered_content(const std::string& key, size_t block_count
   PackedContent content;
   content.key = key;
   for (size_t i = 0; i < block_count; ++i) {
-    content.blocks.push_back({static_cast<int64_t>(i) * block_bytes, block_bytes});
+    content.blocks.push_back({.offset = static_cast<int64_t>(i) * block_bytes,
+                              .byte_count = block_bytes,
+                              .place = static_cast<double>(i) / static_cast<double>(block_count)});
   }
   content.pack = [first = key.size(), block_bytes](size_t block, std::byte* out) -> Status {
     std::fill_n(out, block_bytes, static_cast<std::byte>(first + block));

@@ -5,8 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <random>
+#include <set>
+#include <thread>
 
 #include "espalier/base/checksum.h"
 #include "espalier/base/mapped_file.h"
@@ -33,6 +38,42 @@ TEST(PackedFile, GivesBackWhatWasPacked) {
     EXPECT_TRUE(holds_content(pack_into_memory(content, pool).value(), content));
     EXPECT_EQ(std::filesystem::file_size(path), packed_file_bytes(content));
     EXPECT_EQ(reinterpret_cast<uintptr_t>(read->bytes) % 64, 0u);
+  }
+}
+
+// Those who have time help others, but begin with what they will read.
+TEST(PackedFile, IsPackedByTheThreadsWhoseShareItIs) {
+  constexpr size_t kBlocks = 64;
+  ThreadPool pool(4);
+  PackedContent content = numbered_content("key", kBlocks, 64);
+  std::vector<std::atomic<std::thread::id>> packed_by(kBlocks);
+  const auto pack = content.pack;
+  content.pack = [&](size_t block, std::byte* out) {
+    packed_by[block] = std::this_thread::get_id();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return pack(block, out);
+  };
+  ASSERT_TRUE(pack_into_memory(content, pool).ok());
+  std::set<std::thread::id> first_of_shares;
+  for (size_t share = 0; share < 4; ++share) first_of_shares.insert(packed_by[share * kBlocks / 4]);
+  EXPECT_EQ(first_of_shares.size(), 4u);
+}
+
+TEST(PackedFile, TheFirstErrorIsTheSameWhateverTheThreadsDo) {
+  ThreadPool pool(4);
+  PackedContent content = numbered_content("key", 50, 64);
+  std::mt19937_64 random(4);
+  for (int trial = 0; trial < 50; ++trial) {
+    std::set<size_t> bad;
+    while (bad.size() < 5) bad.insert(random() % 50);
+    content.pack = [&](size_t block, std::byte* out) -> Status {
+      std::fill_n(out, 64, std::byte{0});
+      if (!bad.contains(block)) return Ok{};
+      return Error{.what = std::to_string(block), .expected = {}, .actual = {}, .fix = {}};
+    };
+    const auto packed = pack_into_memory(content, pool);
+    ASSERT_FALSE(packed.ok());
+    EXPECT_EQ(packed.error().what, std::to_string(*bad.begin()));
   }
 }
 

@@ -69,7 +69,8 @@ void MatrixPacking::add(PackedLinear matrix) {
     const bool is_last = panel + count == matrix.panel_count();
     int64_t end = at + count * panel_bytes;
     if (is_last) end = (end + kLineBytes - 1) / kLineBytes * kLineBytes;  // the next begins there
-    blocks_.push_back({at, end - at});
+    const double middle = static_cast<double>(panel) + static_cast<double>(count) / 2;
+    blocks_.push_back({at, end - at, middle / static_cast<double>(matrix.panel_count())});
     at = end;
   }
   matrices_.push_back(std::move(matrix));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -32,25 +33,59 @@ std::string head_of(const PackedContent& content) {
   return head;
 }
 
-// Calls work(thread, block) for all blocks on all threads. Blocks are handed out in order, so that
-// the first one that fails is the same whatever the threads do; after it no more are begun.
+// The blocks of a content on their way through the threads, each to its own thread first.
+class BlockQueue {
+ public:
+  BlockQueue(const PackedContent& content, int thread_count)
+      : content_(content), thread_count_(thread_count), taken_(content.blocks.size()) {}
+
+  // A block in front of the first one that failed; nothing where there is none. `next` is where the thread looks from: it
+  // passes all blocks twice.
+  std::optional<size_t> take(int thread, size_t& next) {
+    const size_t count = taken_.size();
+    for (; next < 2 * count; ++next) {
+      const size_t block = next % count;
+      const bool own = owner(content_.blocks[block]) == thread || next >= count;
+      if (own && block < first_failed_ && !taken_[block].exchange(true)) return block;
+    }
+    return std::nullopt;
+  }
+  // All in front of it are still done, so that the first error is the same whatever the threads do.
+  void fail(size_t block) {
+    size_t first = first_failed_;
+    while (block < first && !first_failed_.compare_exchange_weak(first, block)) {
+    }
+  }
+
+ private:
+  int owner(const PackedBlock& block) const {
+    return static_cast<int>(block.place * thread_count_);
+  }
+
+  const PackedContent& content_;
+  const int thread_count_;
+  std::vector<std::atomic<bool>> taken_;
+  std::atomic<size_t> first_failed_{std::numeric_limits<size_t>::max()};
+};
+
+// Calls work(thread, block) for all blocks on all threads; the error is that of the first block that has one.
 template <typename Work>
 Status for_each_block(const PackedContent& content, ThreadPool& pool, Work&& work) {
   std::vector<std::optional<Error>> errors(content.blocks.size());
-  std::atomic<size_t> next{0};
-  std::atomic<bool> has_failed{false}, has_no_memory{false};
+  BlockQueue queue(content, pool.thread_count());
+  std::atomic<bool> has_no_memory{false};
   pool.run([&](int thread) {
     try {
-      while (!has_failed) {
-        const size_t block = next.fetch_add(1);
-        if (block >= content.blocks.size()) return;
-        const Status status = work(thread, block);
+      size_t next = 0;
+      while (const std::optional<size_t> block = queue.take(thread, next)) {
+        const Status status = work(thread, *block);
         if (status.ok()) continue;
-        errors[block] = status.error();
-        has_failed = true;
+        errors[*block] = status.error();
+        queue.fail(*block);
       }
     } catch (const std::bad_alloc&) {  // not even for the error
-      has_failed = has_no_memory = true;
+      has_no_memory = true;
+      queue.fail(0);
     }
   });
   if (has_no_memory) {

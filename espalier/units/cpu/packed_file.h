@@ -26,6 +26,9 @@ namespace espalier::units::cpu {
 struct PackedBlock {
   int64_t offset = 0;  // in the payload
   int64_t byte_count = 0;
+  // Where its middle lies in its matrix, from 0 up to 1. Memory belongs to the node of the thread that touches it first: of
+  // n threads the one whose share of every matrix it is, floor(place * n), unless that is busy and another is not.
+  double place = 0;
 };
 
 // What a payload holds, and how it is made.

@@ -21,7 +21,7 @@ std::string dump_beside_config(const Engine& engine, const std::string& name,
 
 std::vector<float> values_of(const TensorView& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.element_count()));
-  dequantize(tensor.encoding, tensor.bytes, values);
+  dequantize(tensor, values);
   return values;
 }
 

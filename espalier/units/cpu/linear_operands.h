@@ -28,33 +28,44 @@ ActivationRow activation_row(const ActivationLayout& layout, int64_t row) {
           reinterpret_cast<const int32_t*>(record + layout.sums16_at)};
 }
 
-// A form of grouped weights as compile-time numbers; layout: linear_layout.h.
-template <bool kNibblesOf, int64_t kElementsOf, bool kOffsetsOf>
+// A form of grouped weights as compile-time numbers; layout: linear_layout.h. A chunk is as much of a group as kernels
+// unroll: all of it, or 64 k of a group of 64 or 128, so that those two are one form.
+template <bool kNibblesOf, int64_t kChunkOf, bool kOffsetsOf>
 struct GroupForm {
   static constexpr bool kNibbles = kNibblesOf;
-  static constexpr int64_t kElements = kElementsOf;  // k of a group
+  static constexpr int64_t kChunk = kChunkOf;  // k of a chunk: 16, 32 or 64
   static constexpr bool kOffsets = kOffsetsOf;
-  // What was added to q to make it unsigned: nibbles with an offset need nothing, as the offset
-  // holds it.
-  static constexpr int32_t kZeroPoint = !kNibbles ? 128 : kOffsets ? 0 : 8;
-  static constexpr int64_t kQuantBytes = kElements * kPanelOutputs / (kNibbles ? 2 : 1);
+  // What was added to q to make it unsigned: with an offset nothing, as the offset holds it.
+  static constexpr int32_t kZeroPoint = kOffsets ? 0 : kNibbles ? 8 : 128;
+  static constexpr int64_t kChunkBytes = kChunk * kPanelOutputs / (kNibbles ? 2 : 1);
 };
 
 template <class Form>
+int64_t chunks_of_group(const LinearLayout& layout) {
+  if constexpr (Form::kChunk < 64) return 1;
+  return layout.group_elements / Form::kChunk;
+}
+
+template <class Form>
+int64_t quant_bytes(const LinearLayout& layout) {
+  return chunks_of_group<Form>(layout) * Form::kChunkBytes;
+}
+
+template <class Form>
 int64_t scales_bytes(const LinearLayout& layout) {
-  return kPanelOutputs * (layout.wide_scales ? 4 : 2);
+  return kPanelOutputs * (layout.scales == ScaleForm::kFloat32 ? 4 : 2);
 }
 
 template <class Form>
 int64_t group_bytes(const LinearLayout& layout) {
-  return Form::kQuantBytes + scales_bytes<Form>(layout) * (Form::kOffsets ? 2 : 1);
+  return quant_bytes<Form>(layout) + scales_bytes<Form>(layout) * (Form::kOffsets ? 2 : 1);
 }
 
-// Nibbles of a group as bytes: of every line the step in the low halves, then that in the high ones.
+// Nibbles of a chunk as bytes: of every line the step in the low halves, then that in the high ones.
 template <class Form>
 void unpack_nibbles(const std::byte* quants, std::byte* bytes) {
   constexpr int64_t kLineBytes = kPanelOutputs * kStepElements;
-  for (int64_t at = 0; at < Form::kQuantBytes; at += kLineBytes, bytes += 2 * kLineBytes) {
+  for (int64_t at = 0; at < Form::kChunkBytes; at += kLineBytes, bytes += 2 * kLineBytes) {
     std::byte line[kLineBytes];  // a copy, so that the loops may run side by side
     std::memcpy(line, quants + at, sizeof(line));
     for (int64_t i = 0; i < kLineBytes; ++i) bytes[i] = line[i] & std::byte{0xf};
@@ -64,14 +75,21 @@ void unpack_nibbles(const std::byte* quants, std::byte* bytes) {
 
 // 16 scales or offsets.
 template <class V>
-V load_scales(const std::byte* p, bool wide) {
-  return wide ? V::load(reinterpret_cast<const float*>(p))
-              : V::load_half(reinterpret_cast<const uint16_t*>(p));
+V load_scales(const std::byte* p, ScaleForm form) {
+  if (form == ScaleForm::kFloat32) return V::load(reinterpret_cast<const float*>(p));
+  const auto* narrow = reinterpret_cast<const uint16_t*>(p);
+  return form == ScaleForm::kFloat16 ? V::load_half(narrow) : V::load_bfloat16(narrow);
 }
 
+// The sum of the activations of group `group`, which has `chunks` chunks.
 template <class Form>
-const int32_t* group_sums(const ActivationRow& row) {
-  return Form::kElements == 32 ? row.sums32 : row.sums16;
+int32_t group_sum(const ActivationRow& row, int64_t group, int64_t chunks) {
+  if constexpr (Form::kChunk == 16) return row.sums16[group];
+  if constexpr (Form::kChunk == 32) return row.sums32[group];
+  int32_t sum = 0;
+  for (const int32_t* part = row.sums32 + 2 * group * chunks; chunks > 0; --chunks, part += 2)
+    sum += part[0] + part[1];
+  return sum;
 }
 
 // int8 with a scale per output.
@@ -82,13 +100,20 @@ template <class Function>
 void with_integer_form(const LinearLayout& layout, Function function) {
   const bool offsets = layout.has_offsets;
   switch (layout.form) {
-    case WeightForm::kNibbles32:
+    case WeightForm::kNibbles:
+      // Groups of 64 and 128 without offsets have no encoding.
+      if (layout.group_elements > 32) return function(GroupForm<true, 64, true>());
       return offsets ? function(GroupForm<true, 32, true>())
                      : function(GroupForm<true, 32, false>());
-    case WeightForm::kBytes32:
-      return offsets ? function(GroupForm<false, 32, true>())
-                     : function(GroupForm<false, 32, false>());
-    case WeightForm::kBytes16:
+    case WeightForm::kBytes:
+      if (layout.group_elements > 32) {
+        return offsets ? function(GroupForm<false, 64, true>())
+                       : function(GroupForm<false, 64, false>());
+      }
+      if (layout.group_elements == 32) {
+        return offsets ? function(GroupForm<false, 32, true>())
+                       : function(GroupForm<false, 32, false>());
+      }
       return offsets ? function(GroupForm<false, 16, true>())
                      : function(GroupForm<false, 16, false>());
     default:
@@ -124,6 +149,13 @@ struct NextPanels {
  private:
   static constexpr int64_t kLineBytes = 64;
 };
+
+// The portions of chunk `chunk`: one for every 32 k.
+template <class Form>
+[[gnu::always_inline]] inline void ask_for_chunk(int64_t chunk, NextPanels& next) {
+  if (Form::kChunk >= NextPanels::kElements || chunk % 2 == 0) next.ask();
+  if constexpr (Form::kChunk > NextPanels::kElements) next.ask();
+}
 
 }  // namespace
 }  // namespace espalier::units::cpu

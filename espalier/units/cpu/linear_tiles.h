@@ -317,13 +317,13 @@ class GroupKernel {
   explicit GroupKernel(const Product& product) : p_(product) {}
 
   void run(int64_t first_panel, int64_t last_panel) {
-    const int64_t groups = p_.weights.padded_columns / Form::kElements;
-    Tiles::configure(kTokens * kPlanes, Form::kElements);
+    const int64_t groups = p_.weights.padded_columns / elements_;
+    Tiles::configure(kTokens * kPlanes, Form::kChunk);
     for_each_strip(
         p_, first_panel, last_panel, p_.tiles.count * groups,
         [&](const int64_t* panels, int64_t strip, int64_t count, PanelPrefetch& prefetch) {
-          for (int64_t first = 0; first < groups; first += kBlockGroups) {
-            const int64_t last = first + kBlockGroups < groups ? first + kBlockGroups : groups;
+          for (int64_t first = 0; first < groups; first += block_groups_) {
+            const int64_t last = first + block_groups_ < groups ? first + block_groups_ : groups;
             select_block(panels, first, last);
             for (int64_t tile = 0; tile < count; ++tile) {
               add_block(p_.tiles.first_token(strip + tile), first, last, prefetch, totals(tile));
@@ -337,8 +337,8 @@ class GroupKernel {
   }
 
  private:
-  static constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
-  static constexpr int64_t kQuantBytes = Form::kElements * kPanelOutputs;  // as bytes
+  static constexpr int64_t kChunkBytes = Form::kChunk * kPanelOutputs;  // as bytes
+  static constexpr int64_t kBlockBytes = kBlockElements * kPanelOutputs;
 
   float* totals(int64_t tile) { return totals_ + tile * kTokens * 2 * kPanelOutputs; }
 
@@ -347,15 +347,17 @@ class GroupKernel {
     record_bytes_ = group_bytes<Form>(p_.weights);
     for (int panel = 0; panel < 2; ++panel) {
       const std::byte* records = p_.panel(panels[panel]) + first * record_bytes_;
-      scales_[panel] = records + Form::kQuantBytes;
+      scales_[panel] = records + quant_bytes<Form>(p_.weights);
       quants_[panel] = records;
       quants_stride_ = record_bytes_;
       if constexpr (Form::kNibbles) {
-        quants_[panel] = unpacked_ + panel * kBlockGroups * kQuantBytes;
-        quants_stride_ = kQuantBytes;
+        std::byte* bytes = unpacked_ + panel * kBlockBytes;
+        quants_[panel] = bytes;
+        quants_stride_ = chunks_ * kChunkBytes;
         for (int64_t group = 0; group < last - first; ++group) {
-          unpack_nibbles<Form>(records + group * record_bytes_,
-                               unpacked_ + (panel * kBlockGroups + group) * kQuantBytes);
+          const std::byte* record = records + group * record_bytes_;
+          for (int64_t chunk = 0; chunk < chunks_; ++chunk, bytes += kChunkBytes)
+            unpack_nibbles<Form>(record + chunk * Form::kChunkBytes, bytes);
         }
       }
     }
@@ -369,7 +371,7 @@ class GroupKernel {
     for (auto& token_totals : totals) token_totals[0] = token_totals[1] = V::zero();
     ActivationRow rows[kTokens];
     for (int i = 0; i < kTokens; ++i) rows[i] = activation_row(p_.x, token + i);
-    const std::byte* a = p_.token(token) + first * Form::kElements;
+    const std::byte* a = p_.token(token) + first * elements_;
     const int64_t count = last - first;
     for (int64_t group = 0; group < count; group += 2) {
       multiply<0>(a, group, rows, first, totals);
@@ -383,7 +385,7 @@ class GroupKernel {
                      : finish_group<1, false>(rows, first, group, totals);
     }
     for (int i = 0; i < kTokens; ++i) {
-      const V scale = V::broadcast(rows[i].scales[first / kBlockGroups]);
+      const V scale = V::broadcast(rows[i].scales[first / block_groups_]);
       for (int panel = 0; panel < 2; ++panel) {
         float* total = block_totals + (i * 2 + panel) * kPanelOutputs;
         const V before = first == 0 ? V::zero() : V::load(total);
@@ -400,15 +402,21 @@ class GroupKernel {
                                               const ActivationRow* rows, int64_t first,
                                               V (*totals)[2]) {
     constexpr int64_t kRowBytes = kPanelOutputs * kStepElements;
-    Tiles::template load<4 + kSet>(a + group * Form::kElements, p_.plane_stride());
-    Tiles::template load<6>(quants_[0] + group * quants_stride_, kRowBytes);
-    Tiles::template load<7>(quants_[1] + group * quants_stride_, kRowBytes);
-    unrolled<2>([&](auto panel) ESPALIER_INLINE {
-      constexpr int kTile = 2 * kSet + panel;
-      if (group >= 2) Tiles::template store<kTile>(sums_ + kTile * kTileSums);
-      Tiles::template zero<kTile>();
-      Tiles::template dot<kTile, 4 + kSet, 6 + panel>();
-    });
+    const int64_t chunks =
+        chunks_of_group<Form>(p_.weights);  // known to the compiler where it is 1
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const int64_t at = group * quants_stride_ + chunk * kChunkBytes;
+      Tiles::template load<4 + kSet>(a + group * elements_ + chunk * Form::kChunk,
+                                     p_.plane_stride());
+      Tiles::template load<6>(quants_[0] + at, kRowBytes);
+      Tiles::template load<7>(quants_[1] + at, kRowBytes);
+      unrolled<2>([&](auto panel) ESPALIER_INLINE {
+        constexpr int kTile = 2 * kSet + panel;
+        if (chunk == 0 && group >= 2) Tiles::template store<kTile>(sums_ + kTile * kTileSums);
+        if (chunk == 0) Tiles::template zero<kTile>();
+        Tiles::template dot<kTile, 4 + kSet, 6 + panel>();
+      });
+    }
     if (group >= 2) finish_group<kSet, true>(rows, first, group - 2, totals);
   }
 
@@ -423,13 +431,12 @@ class GroupKernel {
     V scales[2], offsets[2];
     for (int panel = 0; panel < 2; ++panel) {
       const std::byte* at = scales_[panel] + group * record_bytes_;
-      scales[panel] = load_scales<V>(at, p_.weights.wide_scales);
+      scales[panel] = load_scales<V>(at, p_.weights.scales);
       if constexpr (Form::kOffsets)
-        offsets[panel] =
-            load_scales<V>(at + scales_bytes<Form>(p_.weights), p_.weights.wide_scales);
+        offsets[panel] = load_scales<V>(at + scales_bytes<Form>(p_.weights), p_.weights.scales);
     }
     unrolled<kTokens>([&](auto i) ESPALIER_INLINE {
-      const int32_t sum = group_sums<Form>(rows[i])[first + group];
+      const int32_t sum = group_sum<Form>(rows[i], first + group, chunks_);
       unrolled<2>([&](auto panel) ESPALIER_INLINE {
         const int32_t* sums = set_sums + panel * kTileSums + i * kPlanes * kPanelOutputs;
         V& total = totals[i][panel];
@@ -450,10 +457,12 @@ class GroupKernel {
   }
 
   const Product& p_;
+  const int64_t chunks_ = chunks_of_group<Form>(p_.weights);  // of a group
+  const int64_t elements_ = chunks_ * Form::kChunk, block_groups_ = kBlockElements / elements_;
   const std::byte* quants_[2] = {};  // of the block's groups, quants_stride_ apart
   const std::byte* scales_[2] = {};  // record_bytes_ apart
   int64_t quants_stride_ = 0, record_bytes_ = 0;
-  alignas(64) std::byte unpacked_[Form::kNibbles ? 2 * kBlockGroups * kQuantBytes : 1];
+  alignas(64) std::byte unpacked_[Form::kNibbles ? 2 * kBlockBytes : 1];
   alignas(64) int32_t sums_[4 * kTileSums];
   alignas(64) float totals_[kStripTiles * kTokens * 2 * kPanelOutputs];
 };

@@ -181,24 +181,31 @@ void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
 // One group: its sums, then fp32 into totals[row][panel]. `offset` is where its record starts in
 // the panels.
 template <class Form, class Shape>
-[[gnu::always_inline]] inline void add_group(const LinearLayout& weights, const Tile<Shape>& tile,
+[[gnu::always_inline]] inline void add_group(const LinearLayout& weights, Tile<Shape>& tile,
                                              int64_t group, int64_t offset,
                                              __m512 (*totals)[Shape::kPanels]) {
+  const int64_t chunks = chunks_of_group<Form>(weights);
   Sums<Shape> sums;
   clear(sums);
-  add_steps<Form::kNibbles, Form::kElements>(tile, offset, group * Form::kElements, sums);
-  const int64_t scales_at = offset + Form::kQuantBytes;
+  int64_t chunk = group * chunks;
+  do {
+    ask_for_chunk<Form>(chunk, tile.next);
+    add_steps<Form::kNibbles, Form::kChunk>(tile, offset, chunk * Form::kChunk, sums);
+    offset += Form::kChunkBytes;
+    ++chunk;
+    if constexpr (Form::kChunk > 32) keep_in_registers(sums);
+  } while (chunk < (group + 1) * chunks);
   __m512 scales[Shape::kPanels], offsets[Shape::kPanels];
   unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
-    const std::byte* p = tile.panel[panel] + scales_at;
-    scales[panel] = load_scales<Vec16Avx512>(p, weights.wide_scales).value;
+    const std::byte* p = tile.panel[panel] + offset;
+    scales[panel] = load_scales<Vec16Avx512>(p, weights.scales).value;
     if constexpr (Form::kOffsets) {
       offsets[panel] =
-          load_scales<Vec16Avx512>(p + scales_bytes<Form>(weights), weights.wide_scales).value;
+          load_scales<Vec16Avx512>(p + scales_bytes<Form>(weights), weights.scales).value;
     }
   });
   unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
-    const __m512i sum = _mm512_set1_epi32(group_sums<Form>(tile.row[row])[group]);
+    const __m512i sum = _mm512_set1_epi32(group_sum<Form>(tile.row[row], group, chunks));
     const __m512i correction = Form::kZeroPoint == 0
                                    ? _mm512_setzero_si512()
                                    : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
@@ -214,17 +221,17 @@ template <class Form, class Shape>
 template <class Form, class Shape>
 void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   const int64_t record_bytes = group_bytes<Form>(weights);
-  const int64_t groups = weights.padded_columns / Form::kElements;
-  constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
+  const int64_t elements = chunks_of_group<Form>(weights) * Form::kChunk;
+  const int64_t groups = weights.padded_columns / elements,
+                block_groups = kBlockElements / elements;
   int64_t offset = 0;
-  for (int64_t block = 0; block * kBlockGroups < groups; ++block) {
-    const int64_t end = (block + 1) * kBlockGroups, last = end < groups ? end : groups;
+  for (int64_t block = 0; block * block_groups < groups; ++block) {
+    const int64_t end = (block + 1) * block_groups, last = end < groups ? end : groups;
     __m512 totals[Shape::kRows][Shape::kPanels];
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
       totals[i / Shape::kPanels][i % Shape::kPanels] = _mm512_setzero_ps();
     });
-    for (int64_t group = block * kBlockGroups; group < last; ++group, offset += record_bytes) {
-      if (Form::kElements == NextPanels::kElements || group % 2 == 0) tile.next.ask();
+    for (int64_t group = block * block_groups; group < last; ++group, offset += record_bytes) {
       add_group<Form>(weights, tile, group, offset, totals);
     }
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
@@ -288,7 +295,7 @@ TileFunction tile_function(int64_t rows) {
 NextPanels next_panels(const LinearLayout& weights, int64_t panel, int64_t last_panel, int64_t tile,
                        int64_t tiles, int64_t products) {
   const int64_t panels = last_panel - panel < 2 ? last_panel - panel : 2;
-  const int64_t products_of_line = weights.form == WeightForm::kNibbles32 ? 2 * products : products;
+  const int64_t products_of_line = weights.form == WeightForm::kNibbles ? 2 * products : products;
   if (products_of_line < 8 || panels <= 0) return {};
   return {weights, panel, panels, tile, tiles};
 }

@@ -26,7 +26,8 @@ std::vector<float> values_of(const TensorView& tensor) {
 }
 
 TEST(Dump, OfKeptWeightsEqualsTheCheckpoint) {
-  for (const std::string name : {"llama_tied", "llama_biases", "lfm2_mixed"}) {
+  for (const std::string name :
+       {"mlx_llama_4bit", "mlx_lfm2_4bit", "llama_tied", "llama_biases", "lfm2_mixed"}) {
     const TemporaryDirectory directory;
     const auto engine = load_golden(name, {.compile = {.weights = units::WeightMode::kKeep}});
     const auto dumped =

@@ -173,7 +173,7 @@ TEST_F(MlxDirectory, RefusesPartsWithoutTheOthers) {
   remove("m.scales");
   EXPECT_THAT(problem(), HasSubstr("'m.biases' has no scales"));
   remove("m.biases");
-  EXPECT_THAT(problem(), HasSubstr("'m' has no scales"));
+  EXPECT_THAT(problem(), HasSubstr("'m.weight' has no scales"));
   tensors_ = whole;
   quantization_ = nullptr;
   EXPECT_THAT(problem(), HasSubstr("expected 'quantization' in config.json"));
@@ -183,9 +183,6 @@ TEST_F(MlxDirectory, RefusesSettingsThatTheTensorsContradict) {
   quantization_["m"] = false;
   EXPECT_THAT(problem(), HasSubstr("'m' has scales"));
   quantization_["m"] = true;
-  quantization_["norm"] = true;
-  EXPECT_THAT(problem(), HasSubstr("'norm' has no scales"));
-  quantization_.erase("norm");
   quantization_["bits"] = 8;
   EXPECT_THAT(problem(), AllOf(HasSubstr("do not fit together"), HasSubstr("columns * 8 / 32")));
   quantization_["bits"] = 4;
@@ -249,6 +246,13 @@ TEST_F(MlxDirectory, APrefixedModelKeepsItsSettings) {
   ASSERT_EQ(problem(), "");
   EXPECT_EQ(open_checkpoint(directory_.path())->weights.get("m.weight")->encoding,
             Encoding::kAffine4G32);
+}
+
+TEST_F(MlxDirectory, FloatsWithoutScalesAreFloatsWhateverTheSettingsSay) {
+  quantization_["m"] = {{"group_size", 64}, {"bits", 8}};
+  tensors_ = {{"m.weight", {2, 64}}, {"n.weight", {2, 64}, Encoding::kF16}};
+  ASSERT_EQ(problem(), "");
+  EXPECT_EQ(open_checkpoint(directory_.path())->weights.get("m.weight")->encoding, Encoding::kF32);
 }
 
 // Names that mean something here only in a quantised model.

@@ -80,11 +80,14 @@ Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const Act
         unpack_chunk<Form>(panel, q);
         add_dot_products(q, a + k, Form::kChunk, sums);
       }
-      block = fma(load_scales<Vec16>(panel, weights.scales), to_float(sums), block);
+      const std::byte* const at[1] = {panel};
+      Vec16 scale[1], offset[1];
+      load_scales<Form>(weights.scales, at, scale, offset);
+      block = fma(scale[0], to_float(sums), block);
       if constexpr (Form::kOffsets) {
         const auto sum = static_cast<float>(group_sum<Form>(row, group, chunks));
+        block = fma(offset[0], Vec16::broadcast(sum), block);
         panel += scales_bytes<Form>(weights);
-        block = fma(load_scales<Vec16>(panel, weights.scales), Vec16::broadcast(sum), block);
       }
     }
     y = fma(block, Vec16::broadcast(row.scales[first / kBlockElements]), y);

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "espalier/units/cpu/linear_layout.h"
+#include "espalier/units/cpu/unrolled.h"
 
 namespace espalier::units::cpu {
 namespace {
@@ -73,23 +74,37 @@ void unpack_nibbles(const std::byte* quants, std::byte* bytes) {
   }
 }
 
-// 16 scales or offsets.
-template <class V>
-V load_scales(const std::byte* p, ScaleForm form) {
-  if (form == ScaleForm::kFloat32) return V::load(reinterpret_cast<const float*>(p));
-  const auto* narrow = reinterpret_cast<const uint16_t*>(p);
-  return form == ScaleForm::kFloat16 ? V::load_half(narrow) : V::load_bfloat16(narrow);
+// Of `kCount` panels of a group: the 16 scales at at[i], and the 16 offsets behind them where the form has them. One branch
+// for all of them.
+template <class Form, class V, int kCount>
+[[gnu::always_inline]] inline void load_scales(ScaleForm form, const std::byte* const (&at)[kCount],
+                                               V (&scales)[kCount], V (&offsets)[kCount]) {
+  const auto load_all = [&](auto load, int64_t bytes) ESPALIER_INLINE {
+    unrolled<kCount>([&](auto i) ESPALIER_INLINE {
+      scales[i] = load(at[i]);
+      if constexpr (Form::kOffsets) offsets[i] = load(at[i] + bytes);
+    });
+  };
+  const auto narrow = [](const std::byte* p) { return reinterpret_cast<const uint16_t*>(p); };
+  if (form == ScaleForm::kFloat16) {
+    load_all([&](const std::byte* p) ESPALIER_INLINE { return V::load_half(narrow(p)); }, 32);
+  } else if (form == ScaleForm::kFloat32) {
+    load_all([](const std::byte* p)
+                 ESPALIER_INLINE { return V::load(reinterpret_cast<const float*>(p)); },
+             64);
+  } else {
+    load_all([&](const std::byte* p) ESPALIER_INLINE { return V::load_bfloat16(narrow(p)); }, 32);
+  }
 }
 
-// The sum of the activations of group `group`, which has `chunks` chunks.
+// The sum of the activations of group `group`, which has `chunks` chunks: one or two.
 template <class Form>
 int32_t group_sum(const ActivationRow& row, int64_t group, int64_t chunks) {
   if constexpr (Form::kChunk == 16) return row.sums16[group];
   if constexpr (Form::kChunk == 32) return row.sums32[group];
-  int32_t sum = 0;
-  for (const int32_t* part = row.sums32 + 2 * group * chunks; chunks > 0; --chunks, part += 2)
-    sum += part[0] + part[1];
-  return sum;
+  const int32_t* parts = row.sums32 + 2 * group * chunks;
+  const int32_t sum = parts[0] + parts[1];
+  return chunks == 1 ? sum : sum + parts[2] + parts[3];  // no loop, which g++ would vectorise
 }
 
 // int8 with a scale per output.

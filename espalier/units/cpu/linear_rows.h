@@ -117,16 +117,15 @@ template <class Form, class Tile>
     record += Form::kChunkBytes;
     ++chunk;
   } while (chunk < (group + 1) * chunks);
-  const V scale = load_scales<V>(record, weights.scales);
-  V offset;
-  if constexpr (Form::kOffsets)
-    offset = load_scales<V>(record + scales_bytes<Form>(weights), weights.scales);
+  const std::byte* const scales_at[1] = {record};
+  V scale[1], offset[1];
+  load_scales<Form>(weights.scales, scales_at, scale, offset);
   unrolled<Tile::kRows>([&](auto r) ESPALIER_INLINE {
     const int32_t sum = group_sum<Form>(tile.row[r], group, chunks);
     const int32_t correction = sum * zero_point<typename Tile::Unit, Form>();
-    totals[r] = fma(scale, sums.template finish<r>(correction), totals[r]);
+    totals[r] = fma(scale[0], sums.template finish<r>(correction), totals[r]);
     if constexpr (Form::kOffsets)
-      totals[r] = fma(offset, V::broadcast(static_cast<float>(sum)), totals[r]);
+      totals[r] = fma(offset[0], V::broadcast(static_cast<float>(sum)), totals[r]);
   });
 }
 

@@ -428,13 +428,10 @@ class GroupKernel {
       Tiles::template store<2 * kSet>(set_sums);
       Tiles::template store<2 * kSet + 1>(set_sums + kTileSums);
     }
+    const std::byte* const at[2] = {scales_[0] + group * record_bytes_,
+                                    scales_[1] + group * record_bytes_};
     V scales[2], offsets[2];
-    for (int panel = 0; panel < 2; ++panel) {
-      const std::byte* at = scales_[panel] + group * record_bytes_;
-      scales[panel] = load_scales<V>(at, p_.weights.scales);
-      if constexpr (Form::kOffsets)
-        offsets[panel] = load_scales<V>(at + scales_bytes<Form>(p_.weights), p_.weights.scales);
-    }
+    load_scales<Form>(p_.weights.scales, at, scales, offsets);
     unrolled<kTokens>([&](auto i) ESPALIER_INLINE {
       const int32_t sum = group_sum<Form>(rows[i], first + group, chunks_);
       unrolled<2>([&](auto panel) ESPALIER_INLINE {

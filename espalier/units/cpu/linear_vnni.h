@@ -195,15 +195,11 @@ template <class Form, class Shape>
     ++chunk;
     if constexpr (Form::kChunk > 32) keep_in_registers(sums);
   } while (chunk < (group + 1) * chunks);
-  __m512 scales[Shape::kPanels], offsets[Shape::kPanels];
-  unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
-    const std::byte* p = tile.panel[panel] + offset;
-    scales[panel] = load_scales<Vec16Avx512>(p, weights.scales).value;
-    if constexpr (Form::kOffsets) {
-      offsets[panel] =
-          load_scales<Vec16Avx512>(p + scales_bytes<Form>(weights), weights.scales).value;
-    }
-  });
+  const std::byte* scales_at[Shape::kPanels];
+  for (int panel = 0; panel < Shape::kPanels; ++panel)
+    scales_at[panel] = tile.panel[panel] + offset;
+  Vec16Avx512 scales[Shape::kPanels], offsets[Shape::kPanels];
+  load_scales<Form>(weights.scales, scales_at, scales, offsets);
   unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
     const __m512i sum = _mm512_set1_epi32(group_sum<Form>(tile.row[row], group, chunks));
     const __m512i correction = Form::kZeroPoint == 0
@@ -211,9 +207,9 @@ template <class Form, class Shape>
                                    : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
     unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
       __m512& total = totals[row][panel];
-      total = _mm512_fmadd_ps(scales[panel], finish<row, panel>(sums, correction), total);
+      total = _mm512_fmadd_ps(scales[panel].value, finish<row, panel>(sums, correction), total);
       if constexpr (Form::kOffsets)
-        total = _mm512_fmadd_ps(offsets[panel], _mm512_cvtepi32_ps(sum), total);
+        total = _mm512_fmadd_ps(offsets[panel].value, _mm512_cvtepi32_ps(sum), total);
     });
   });
 }

@@ -66,15 +66,14 @@ Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const Acti
 template <class Form>
 Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
   const auto* a = reinterpret_cast<const int16_t*>(row.values);
-  const int64_t chunks = chunks_of_group<Form>(weights);
   Vec16 y = Vec16::zero();
   for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
     const int64_t last = std::min(first + kBlockElements, weights.padded_columns);
     Vec16 block = Vec16::zero();
     for (int64_t k = first; k < last; panel += scales_bytes<Form>(weights)) {
-      const int64_t group = k / (chunks * Form::kChunk);
+      const int64_t group = k / Form::kElements;
       int32_t sums[kPanelOutputs] = {};
-      for (int64_t chunk = 0; chunk < chunks;
+      for (int64_t chunk = 0; chunk < Form::kChunks;
            ++chunk, k += Form::kChunk, panel += Form::kChunkBytes) {
         int32_t q[Form::kChunk * kPanelOutputs];
         unpack_chunk<Form>(panel, q);
@@ -85,7 +84,7 @@ Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const Act
       load_scales<Form>(weights.scales, at, scale, offset);
       block = fma(scale[0], to_float(sums), block);
       if constexpr (Form::kOffsets) {
-        const auto sum = static_cast<float>(group_sum<Form>(row, group, chunks));
+        const auto sum = static_cast<float>(group_sum<Form>(row, group));
         block = fma(offset[0], Vec16::broadcast(sum), block);
         panel += scales_bytes<Form>(weights);
       }

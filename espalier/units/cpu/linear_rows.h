@@ -108,20 +108,19 @@ template <class Form, class Tile>
 [[gnu::always_inline]] inline void add_group(const LinearLayout& weights, const std::byte* record,
                                              int64_t group, Tile& tile, typename Tile::V* totals) {
   using V = typename Tile::V;
-  const int64_t chunks = chunks_of_group<Form>(weights);
   typename Tile::Sums sums;
-  int64_t chunk = group * chunks;
+  int64_t chunk = group * Form::kChunks;
   do {
     ask_for_chunk<Form>(chunk, tile.next);
     add_elements<Form::kNibbles, Form::kChunk>(record, tile, chunk * Form::kChunk, sums);
     record += Form::kChunkBytes;
     ++chunk;
-  } while (chunk < (group + 1) * chunks);
+  } while (chunk < (group + 1) * Form::kChunks);
   const std::byte* const scales_at[1] = {record};
   V scale[1], offset[1];
   load_scales<Form>(weights.scales, scales_at, scale, offset);
   unrolled<Tile::kRows>([&](auto r) ESPALIER_INLINE {
-    const int32_t sum = group_sum<Form>(tile.row[r], group, chunks);
+    const int32_t sum = group_sum<Form>(tile.row[r], group);
     const int32_t correction = sum * zero_point<typename Tile::Unit, Form>();
     totals[r] = fma(scale[0], sums.template finish<r>(correction), totals[r]);
     if constexpr (Form::kOffsets)
@@ -132,10 +131,10 @@ template <class Form, class Tile>
 template <class Form, class Tile>
 void group_rows(const LinearLayout& weights, const std::byte* record, Tile& tile) {
   using V = typename Tile::V;
-  const int64_t elements = chunks_of_group<Form>(weights) * Form::kChunk;
-  const int64_t groups = weights.padded_columns / elements;
+  constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
+  const int64_t groups = weights.padded_columns / Form::kElements;
   for (int64_t group = 0, block = 0; group < groups; ++block) {
-    const int64_t end = group + kBlockElements / elements, last = end < groups ? end : groups;
+    const int64_t end = group + kBlockGroups, last = end < groups ? end : groups;
     V totals[Tile::kRows];
     for (V& total : totals) total = V::zero();
     for (; group < last; ++group, record += group_bytes<Form>(weights)) {

@@ -317,13 +317,13 @@ class GroupKernel {
   explicit GroupKernel(const Product& product) : p_(product) {}
 
   void run(int64_t first_panel, int64_t last_panel) {
-    const int64_t groups = p_.weights.padded_columns / elements_;
+    const int64_t groups = p_.weights.padded_columns / Form::kElements;
     Tiles::configure(kTokens * kPlanes, Form::kChunk);
     for_each_strip(
         p_, first_panel, last_panel, p_.tiles.count * groups,
         [&](const int64_t* panels, int64_t strip, int64_t count, PanelPrefetch& prefetch) {
-          for (int64_t first = 0; first < groups; first += block_groups_) {
-            const int64_t last = first + block_groups_ < groups ? first + block_groups_ : groups;
+          for (int64_t first = 0; first < groups; first += kBlockGroups) {
+            const int64_t last = first + kBlockGroups < groups ? first + kBlockGroups : groups;
             select_block(panels, first, last);
             for (int64_t tile = 0; tile < count; ++tile) {
               add_block(p_.tiles.first_token(strip + tile), first, last, prefetch, totals(tile));
@@ -337,6 +337,7 @@ class GroupKernel {
   }
 
  private:
+  static constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
   static constexpr int64_t kChunkBytes = Form::kChunk * kPanelOutputs;  // as bytes
   static constexpr int64_t kBlockBytes = kBlockElements * kPanelOutputs;
 
@@ -347,16 +348,16 @@ class GroupKernel {
     record_bytes_ = group_bytes<Form>(p_.weights);
     for (int panel = 0; panel < 2; ++panel) {
       const std::byte* records = p_.panel(panels[panel]) + first * record_bytes_;
-      scales_[panel] = records + quant_bytes<Form>(p_.weights);
+      scales_[panel] = records + Form::kQuantBytes;
       quants_[panel] = records;
       quants_stride_ = record_bytes_;
       if constexpr (Form::kNibbles) {
         std::byte* bytes = unpacked_ + panel * kBlockBytes;
         quants_[panel] = bytes;
-        quants_stride_ = chunks_ * kChunkBytes;
+        quants_stride_ = Form::kChunks * kChunkBytes;
         for (int64_t group = 0; group < last - first; ++group) {
           const std::byte* record = records + group * record_bytes_;
-          for (int64_t chunk = 0; chunk < chunks_; ++chunk, bytes += kChunkBytes)
+          for (int64_t chunk = 0; chunk < Form::kChunks; ++chunk, bytes += kChunkBytes)
             unpack_nibbles<Form>(record + chunk * Form::kChunkBytes, bytes);
         }
       }
@@ -371,7 +372,7 @@ class GroupKernel {
     for (auto& token_totals : totals) token_totals[0] = token_totals[1] = V::zero();
     ActivationRow rows[kTokens];
     for (int i = 0; i < kTokens; ++i) rows[i] = activation_row(p_.x, token + i);
-    const std::byte* a = p_.token(token) + first * elements_;
+    const std::byte* a = p_.token(token) + first * Form::kElements;
     const int64_t count = last - first;
     for (int64_t group = 0; group < count; group += 2) {
       multiply<0>(a, group, rows, first, totals);
@@ -385,7 +386,7 @@ class GroupKernel {
                      : finish_group<1, false>(rows, first, group, totals);
     }
     for (int i = 0; i < kTokens; ++i) {
-      const V scale = V::broadcast(rows[i].scales[first / block_groups_]);
+      const V scale = V::broadcast(rows[i].scales[first / kBlockGroups]);
       for (int panel = 0; panel < 2; ++panel) {
         float* total = block_totals + (i * 2 + panel) * kPanelOutputs;
         const V before = first == 0 ? V::zero() : V::load(total);
@@ -402,11 +403,9 @@ class GroupKernel {
                                               const ActivationRow* rows, int64_t first,
                                               V (*totals)[2]) {
     constexpr int64_t kRowBytes = kPanelOutputs * kStepElements;
-    const int64_t chunks =
-        chunks_of_group<Form>(p_.weights);  // known to the compiler where it is 1
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    for (int64_t chunk = 0; chunk < Form::kChunks; ++chunk) {
       const int64_t at = group * quants_stride_ + chunk * kChunkBytes;
-      Tiles::template load<4 + kSet>(a + group * elements_ + chunk * Form::kChunk,
+      Tiles::template load<4 + kSet>(a + group * Form::kElements + chunk * Form::kChunk,
                                      p_.plane_stride());
       Tiles::template load<6>(quants_[0] + at, kRowBytes);
       Tiles::template load<7>(quants_[1] + at, kRowBytes);
@@ -433,7 +432,7 @@ class GroupKernel {
     V scales[2], offsets[2];
     load_scales<Form>(p_.weights.scales, at, scales, offsets);
     unrolled<kTokens>([&](auto i) ESPALIER_INLINE {
-      const int32_t sum = group_sum<Form>(rows[i], first + group, chunks_);
+      const int32_t sum = group_sum<Form>(rows[i], first + group);
       unrolled<2>([&](auto panel) ESPALIER_INLINE {
         const int32_t* sums = set_sums + panel * kTileSums + i * kPlanes * kPanelOutputs;
         V& total = totals[i][panel];
@@ -454,8 +453,6 @@ class GroupKernel {
   }
 
   const Product& p_;
-  const int64_t chunks_ = chunks_of_group<Form>(p_.weights);  // of a group
-  const int64_t elements_ = chunks_ * Form::kChunk, block_groups_ = kBlockElements / elements_;
   const std::byte* quants_[2] = {};  // of the block's groups, quants_stride_ apart
   const std::byte* scales_[2] = {};  // record_bytes_ apart
   int64_t quants_stride_ = 0, record_bytes_ = 0;

@@ -184,24 +184,23 @@ template <class Form, class Shape>
 [[gnu::always_inline]] inline void add_group(const LinearLayout& weights, Tile<Shape>& tile,
                                              int64_t group, int64_t offset,
                                              __m512 (*totals)[Shape::kPanels]) {
-  const int64_t chunks = chunks_of_group<Form>(weights);
   Sums<Shape> sums;
   clear(sums);
-  int64_t chunk = group * chunks;
+  int64_t chunk = group * Form::kChunks;
   do {
     ask_for_chunk<Form>(chunk, tile.next);
     add_steps<Form::kNibbles, Form::kChunk>(tile, offset, chunk * Form::kChunk, sums);
     offset += Form::kChunkBytes;
     ++chunk;
-    if constexpr (Form::kChunk > 32) keep_in_registers(sums);
-  } while (chunk < (group + 1) * chunks);
+    if constexpr (Form::kChunks > 1) keep_in_registers(sums);
+  } while (chunk < (group + 1) * Form::kChunks);
   const std::byte* scales_at[Shape::kPanels];
   for (int panel = 0; panel < Shape::kPanels; ++panel)
     scales_at[panel] = tile.panel[panel] + offset;
   Vec16Avx512 scales[Shape::kPanels], offsets[Shape::kPanels];
   load_scales<Form>(weights.scales, scales_at, scales, offsets);
   unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
-    const __m512i sum = _mm512_set1_epi32(group_sum<Form>(tile.row[row], group, chunks));
+    const __m512i sum = _mm512_set1_epi32(group_sum<Form>(tile.row[row], group));
     const __m512i correction = Form::kZeroPoint == 0
                                    ? _mm512_setzero_si512()
                                    : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
@@ -217,17 +216,16 @@ template <class Form, class Shape>
 template <class Form, class Shape>
 void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
   const int64_t record_bytes = group_bytes<Form>(weights);
-  const int64_t elements = chunks_of_group<Form>(weights) * Form::kChunk;
-  const int64_t groups = weights.padded_columns / elements,
-                block_groups = kBlockElements / elements;
+  const int64_t groups = weights.padded_columns / Form::kElements;
+  constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
   int64_t offset = 0;
-  for (int64_t block = 0; block * block_groups < groups; ++block) {
-    const int64_t end = (block + 1) * block_groups, last = end < groups ? end : groups;
+  for (int64_t block = 0; block * kBlockGroups < groups; ++block) {
+    const int64_t end = (block + 1) * kBlockGroups, last = end < groups ? end : groups;
     __m512 totals[Shape::kRows][Shape::kPanels];
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {
       totals[i / Shape::kPanels][i % Shape::kPanels] = _mm512_setzero_ps();
     });
-    for (int64_t group = block * block_groups; group < last; ++group, offset += record_bytes) {
+    for (int64_t group = block * kBlockGroups; group < last; ++group, offset += record_bytes) {
       add_group<Form>(weights, tile, group, offset, totals);
     }
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {

@@ -38,6 +38,7 @@ struct Form {
   std::string_view name;
   Encoding encoding;
   FloatMode floats;
+  Encoding scales = Encoding::kBF16;  // where they lie beside
 };
 constexpr Form kForms[] = {
     {"int8", Encoding::kBF16, FloatMode::kInt8Channel},
@@ -47,6 +48,8 @@ constexpr Form kForms[] = {
     {"q4_k", Encoding::kQ4_K, FloatMode::kInt8Channel},
     {"q6_k", Encoding::kQ6_K, FloatMode::kInt8Channel},
     {"int8g64", Encoding::kBF16, FloatMode::kInt8Groups},
+    {"affine4 g64", Encoding::kAffine4G64, FloatMode::kInt8Channel},
+    {"affine8 g64", Encoding::kAffine8G64, FloatMode::kInt8Channel},
     {"bf16", Encoding::kBF16, FloatMode::kKeep},
     {"f16", Encoding::kF16, FloatMode::kKeep},
     {"f32", Encoding::kF32, FloatMode::kKeep},
@@ -65,8 +68,15 @@ std::vector<std::byte> random_weights(Encoding encoding) {
 // Up and down projections in turns, `bytes` of them or a little more.
 Result<std::vector<PackedLinear>> pack_stack(const Form& form, int64_t bytes) {
   const auto stored = random_weights(form.encoding);
-  const TensorView up{form.encoding, {kInner, kHidden}, stored};
-  const TensorView down{form.encoding, {kHidden, kInner}, stored};
+  TensorView up{form.encoding, {kInner, kHidden}, stored};
+  const EncodingInfo& info = encoding_info(form.encoding);
+  if (info.scales_beside) {
+    const auto scales = std::span(stored).first(static_cast<size_t>(
+        up.element_count() / info.block_elements * encoding_info(form.scales).block_bytes));
+    up.beside = {form.scales, scales, scales};
+  }
+  TensorView down = up;
+  down.shape = {kHidden, kInner};
   std::vector<PackedLinear> stack;
   for (int64_t packed = 0; packed < bytes; packed += stack.back().byte_count()) {
     const TensorView& view = stack.size() % 2 == 0 ? up : down;
@@ -194,7 +204,8 @@ class Limits {
                      {"gmac_s", products / ms.median * 1e-6},
                      {"instruction", peak == nullptr ? "" : peak->instruction}});
     fmt::print(
-        "{:10} {:5} planes {}  rows {:3}  {:8.2f} ms ({:.2f} - {:.2f})  floor {:8.2f} ms  {:5.1f} %"
+        "{:10} {:11} planes {}  rows {:3}  {:8.2f} ms ({:.2f} - {:.2f})  floor {:8.2f} ms  {:5.1f} "
+        "%"
         "  read {:5.1f} GB/s  peak {:6.0f} Gmac/s\n",
         set.name, form.name, planes, rows, ms.median, ms.p10, ms.p90, floor_ms,
         floor_ms / ms.median * 100, read * 1e-9, peak_products_s * 1e-9);

@@ -63,7 +63,7 @@ void decode_q4_0(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, 
   out.scale = load_half(block);
   out.offset = kNoOffset;
   for (int64_t j = 0; j < 32; ++j) {
-    out.q[j] = static_cast<int8_t>(low_then_high_nibble(block + 2, j) - 8);
+    out.q[j] = static_cast<int16_t>(low_then_high_nibble(block + 2, j) - 8);
   }
 }
 
@@ -71,7 +71,7 @@ void decode_q4_1(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, 
   out.scale = load_half(block);
   out.offset = load_half(block + 2);
   for (int64_t j = 0; j < 32; ++j) {
-    out.q[j] = static_cast<int8_t>(low_then_high_nibble(block + 4, j));
+    out.q[j] = static_cast<int16_t>(low_then_high_nibble(block + 4, j));
   }
 }
 
@@ -80,7 +80,7 @@ void decode_q5_0(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, 
   out.offset = kNoOffset;
   for (int64_t j = 0; j < 32; ++j) {
     const int q = low_then_high_nibble(block + 6, j) | fifth_bit(block + 2, j);
-    out.q[j] = static_cast<int8_t>(q - 16);
+    out.q[j] = static_cast<int16_t>(q - 16);
   }
 }
 
@@ -89,14 +89,14 @@ void decode_q5_1(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, 
   out.offset = load_half(block + 2);
   for (int64_t j = 0; j < 32; ++j) {
     const int q = low_then_high_nibble(block + 8, j) | fifth_bit(block + 4, j);
-    out.q[j] = static_cast<int8_t>(q);
+    out.q[j] = static_cast<int16_t>(q);
   }
 }
 
 void decode_q8_0(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, q[32]
   out.scale = load_half(block);
   out.offset = kNoOffset;
-  std::memcpy(out.q, block + 2, 32);
+  for (int64_t j = 0; j < 32; ++j) out.q[j] = load<int8_t>(block + 2 + j);
 }
 
 void decode_iq4_nl(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, index[16]
@@ -118,7 +118,7 @@ void decode_q2_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
   const int scale_and_min = byte_at(block, g);
   out.scale = load_half(block + 80) * static_cast<float>(scale_and_min & 15);
   out.offset = -(load_half(block + 82) * static_cast<float>(scale_and_min >> 4));
-  for (int64_t j = 0; j < 16; ++j) out.q[j] = static_cast<int8_t>(two_bits(block + 16, g, j));
+  for (int64_t j = 0; j < 16; ++j) out.q[j] = static_cast<int16_t>(two_bits(block + 16, g, j));
 }
 
 void decode_q3_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
@@ -131,7 +131,7 @@ void decode_q3_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
   out.offset = kNoOffset;
   for (int64_t j = 0; j < 16; ++j) {
     const int third_bit = (byte_at(block, g % 2 * 16 + j) >> (g / 2)) & 1;  // clear: subtract 4
-    out.q[j] = static_cast<int8_t>(two_bits(block + 32, g, j) - 4 + 4 * third_bit);
+    out.q[j] = static_cast<int16_t>(two_bits(block + 32, g, j) - 4 + 4 * third_bit);
   }
 }
 
@@ -163,7 +163,7 @@ void decode_q4_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
   // d, dmin, scales and minima[12], q[128]
   decode_scale_and_min(block, g, out);
   for (int64_t j = 0; j < 32; ++j)
-    out.q[j] = static_cast<int8_t>(nibble_of_group(block + 16, g, j));
+    out.q[j] = static_cast<int16_t>(nibble_of_group(block + 16, g, j));
 }
 
 void decode_q5_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
@@ -171,7 +171,7 @@ void decode_q5_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
   decode_scale_and_min(block, g, out);
   for (int64_t j = 0; j < 32; ++j) {
     const int high = (byte_at(block + 16, j) >> g) & 1;
-    out.q[j] = static_cast<int8_t>(nibble_of_group(block + 48, g, j) | (high << 4));
+    out.q[j] = static_cast<int16_t>(nibble_of_group(block + 48, g, j) | (high << 4));
   }
 }
 
@@ -184,8 +184,20 @@ void decode_q6_k(const std::byte* block, int64_t g, QuantizedGroup& out) {
   for (int64_t j = 0; j < 16; ++j) {
     const int low = (byte_at(block, run * 64 + in_run % 4 * 16 + j) >> (in_run / 4 * 4)) & 15;
     const int high = (byte_at(block + 128, run * 32 + in_run % 2 * 16 + j) >> (in_run / 2 * 2)) & 3;
-    out.q[j] = static_cast<int8_t>((low | (high << 4)) - 32);
+    out.q[j] = static_cast<int16_t>((low | (high << 4)) - 32);
   }
+}
+
+// MLX: q alone, the first element in the lowest bits; scale and offset lie beside.
+template <int64_t kElements>
+void decode_affine4(const std::byte* block, int64_t, QuantizedGroup& out) {
+  for (int64_t j = 0; j < kElements; ++j)
+    out.q[j] = static_cast<int16_t>((byte_at(block, j / 2) >> (j % 2 * 4)) & 15);
+}
+
+template <int64_t kElements>
+void decode_affine8(const std::byte* block, int64_t, QuantizedGroup& out) {
+  for (int64_t j = 0; j < kElements; ++j) out.q[j] = static_cast<int16_t>(byte_at(block, j));
 }
 
 using Dequantize = void (*)(const std::byte* bytes, std::span<float> out);
@@ -193,7 +205,7 @@ using DecodeGroup = void (*)(const std::byte* block, int64_t g, QuantizedGroup& 
 
 struct Codec {
   Encoding encoding;
-  Dequantize dequantize;
+  Dequantize dequantize;     // null where scales lie beside
   int64_t group_elements;    // 0 for plain types
   DecodeGroup decode_group;  // null for plain types
 };
@@ -231,6 +243,11 @@ constexpr Codec blocks() {
           kDecode};
 }
 
+template <Encoding kEncoding, int64_t kGroupElements, DecodeGroup kDecode>
+constexpr Codec beside() {
+  return {kEncoding, nullptr, kGroupElements, kDecode};
+}
+
 // Rows in enum order.
 constexpr std::array kCodecs = {
     plain<Encoding::kF64, double, number_to_float>(),
@@ -258,6 +275,12 @@ constexpr std::array kCodecs = {
     blocks<Encoding::kQ5_K, 32, decode_q5_k>(),
     blocks<Encoding::kQ6_K, 16, decode_q6_k>(),
     blocks<Encoding::kIQ4_NL, 32, decode_iq4_nl>(),
+    beside<Encoding::kAffine4G32, 32, decode_affine4<32>>(),
+    beside<Encoding::kAffine4G64, 64, decode_affine4<64>>(),
+    beside<Encoding::kAffine4G128, 128, decode_affine4<128>>(),
+    beside<Encoding::kAffine8G32, 32, decode_affine8<32>>(),
+    beside<Encoding::kAffine8G64, 64, decode_affine8<64>>(),
+    beside<Encoding::kAffine8G128, 128, decode_affine8<128>>(),
 };
 
 const Codec& codec(Encoding encoding) {
@@ -266,28 +289,66 @@ const Codec& codec(Encoding encoding) {
   return row;
 }
 
+// Scale and offset of block `index` of all blocks of a tensor that has them beside.
+void read_scales(const BlockScales& beside, int64_t index, QuantizedGroup& out) {
+  const int64_t size = encoding_info(beside.encoding).block_bytes;
+  const auto read = [&](std::span<const std::byte> all) {
+    CHECK_LE((index + 1) * size, static_cast<int64_t>(all.size()));
+    const std::byte* at = all.data() + index * size;
+    if (beside.encoding == Encoding::kF16) return load_half(at);
+    if (beside.encoding == Encoding::kBF16) return bfloat16_to_float(load<uint16_t>(at));
+    CHECK(beside.encoding == Encoding::kF32);
+    return load<float>(at);
+  };
+  out.scale = read(beside.scales);
+  out.offset = read(beside.offsets);
+}
+
 }  // namespace
+
+void dequantize(const TensorView& tensor, std::span<float> out) {
+  CHECK_EQ(static_cast<int64_t>(out.size()), tensor.element_count());
+  if (!encoding_info(tensor.encoding).scales_beside) {
+    dequantize(tensor.encoding, tensor.bytes, out);
+    return;
+  }
+  const int64_t elements = group_elements(tensor.encoding);
+  const int64_t groups = tensor.columns() / elements;
+  CHECK_EQ(groups * elements, tensor.columns());
+  QuantizedGroup group;
+  float* to = out.data();
+  for (int64_t row = 0; row < tensor.rows(); ++row) {
+    for (int64_t index = 0; index < groups; ++index, to += elements) {
+      decode_group(tensor, row, index, group);
+      for (int64_t j = 0; j < elements; ++j)
+        to[j] = group.scale * static_cast<float>(group.q[j]) + group.offset;
+    }
+  }
+}
 
 void dequantize(Encoding encoding, std::span<const std::byte> bytes, std::span<float> out) {
   const auto& info = encoding_info(encoding);
   const auto elements = static_cast<int64_t>(out.size());
   CHECK_EQ(elements % info.block_elements, 0);
   CHECK_EQ(static_cast<int64_t>(bytes.size()), elements / info.block_elements * info.block_bytes);
+  CHECK(codec(encoding).dequantize != nullptr);
   codec(encoding).dequantize(bytes.data(), out);
 }
 
 int64_t group_elements(Encoding encoding) { return codec(encoding).group_elements; }
 
-void decode_group(Encoding encoding, std::span<const std::byte> row, int64_t index,
-                  QuantizedGroup& out) {
-  const Codec& to_group = codec(encoding);
+void decode_group(const TensorView& tensor, int64_t row, int64_t index, QuantizedGroup& out) {
+  const Codec& to_group = codec(tensor.encoding);
   CHECK(to_group.decode_group != nullptr);
-  const auto& info = encoding_info(encoding);
+  const auto& info = encoding_info(tensor.encoding);
   const int64_t groups_per_block = info.block_elements / to_group.group_elements;
   const int64_t block = index / groups_per_block;
+  const auto bytes = tensor.row(row);
   CHECK_GE(index, 0);
-  CHECK_LE((block + 1) * info.block_bytes, static_cast<int64_t>(row.size()));
-  to_group.decode_group(row.data() + block * info.block_bytes, index % groups_per_block, out);
+  CHECK_LE((block + 1) * info.block_bytes, static_cast<int64_t>(bytes.size()));
+  if (info.scales_beside)
+    read_scales(tensor.beside, row * tensor.columns() / info.block_elements + index, out);
+  to_group.decode_group(bytes.data() + block * info.block_bytes, index % groups_per_block, out);
 }
 
 }  // namespace espalier

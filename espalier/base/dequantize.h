@@ -1,5 +1,5 @@
-// Any encoding to fp32, bit for bit as gguf-py's quants.dequantize (IEEE conversion for plain
-// types). Here rather than in formats/ because units read stored weights too. Thread-safe, no
+// Any encoding to fp32, bit for bit as gguf-py's quants.dequantize and, of scales as fp32, MLX's
+// dequantize (IEEE conversion for plain types). Here rather than in formats/ because units read stored weights too. Thread-safe, no
 // allocation.
 #pragma once
 
@@ -8,15 +8,18 @@
 #include <span>
 
 #include "espalier/base/dtype.h"
+#include "espalier/base/weights.h"
 
 namespace espalier {
 
-// `bytes` holds out.size() elements, a whole number of blocks. No alignment is needed.
+// All of `tensor`, whose rows are whole blocks. No alignment is needed.
+void dequantize(const TensorView& tensor, std::span<float> out);
+// `bytes` holds out.size() elements, a whole number of blocks, and their scales.
 void dequantize(Encoding encoding, std::span<const std::byte> bytes, std::span<float> out);
 
 // One group of a quantised block in integer form: w[i] = scale * q[i] + offset, the arithmetic that
-// the cpu unit computes with. Groups are 32 elements (16 for q2_k, q3_k and q6_k), consecutive
-// along the row. In fp32, with the product rounded before the sum, it gives the bits of
+// the cpu unit computes with. Groups are 32 elements (16 for q2_k, q3_k and q6_k; the block of an
+// affine encoding), consecutive along the row. In fp32, with the product rounded before the sum, it gives the bits of
 // dequantize() for every encoding:
 //
 //   encoding        scale                 q            offset
@@ -31,16 +34,18 @@ void dequantize(Encoding encoding, std::span<const std::byte> bytes, std::span<f
 //   q4_k            fp32(d * sc), 6 bits  0 .. 15      -fp32(dmin * m)
 //   q5_k            fp32(d * sc), 6 bits  0 .. 31      -fp32(dmin * m)
 //   q6_k            fp32(d * sc), signed  -32 .. 31    -0.0
+//   affine4g*       scale                 0 .. 15      offset (MLX: bias)
+//   affine8g*       scale                 0 .. 255     offset
 //
 // -0.0 stands for "no offset": x + -0.0 is x for every x, including -0.0.
+inline constexpr int64_t kMaxGroupElements = 128;
 struct QuantizedGroup {
   float scale = 0;
   float offset = 0;
-  int8_t q[32] = {};
+  int16_t q[kMaxGroupElements] = {};
 };
-int64_t group_elements(Encoding encoding);  // 16 or 32; 0 for plain types
-// Group `index` of a row stored at `row`; a CHECK fails where the row has no such group.
-void decode_group(Encoding encoding, std::span<const std::byte> row, int64_t index,
-                  QuantizedGroup& out);
+int64_t group_elements(Encoding encoding);  // 16, 32, 64 or 128; 0 for plain types
+// Group `index` of row `row`; a CHECK fails where there is no such group.
+void decode_group(const TensorView& tensor, int64_t row, int64_t index, QuantizedGroup& out);
 
 }  // namespace espalier

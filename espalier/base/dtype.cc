@@ -10,7 +10,8 @@
 namespace espalier {
 namespace {
 
-// Rows in enum order. Block sizes of the GGUF encodings: ggml's block_q* structs.
+// Rows in enum order. Block sizes of the GGUF encodings: ggml's block_q* structs. Of the affine ones
+// the integers alone.
 constexpr std::array kEncodings = {
     EncodingInfo{Encoding::kF64, "f64", 1, 8},
     EncodingInfo{Encoding::kF32, "f32", 1, 4},
@@ -37,6 +38,12 @@ constexpr std::array kEncodings = {
     EncodingInfo{Encoding::kQ5_K, "q5_k", 256, 176},
     EncodingInfo{Encoding::kQ6_K, "q6_k", 256, 210},
     EncodingInfo{Encoding::kIQ4_NL, "iq4_nl", 32, 18},
+    EncodingInfo{Encoding::kAffine4G32, "affine4g32", 32, 16, true},
+    EncodingInfo{Encoding::kAffine4G64, "affine4g64", 64, 32, true},
+    EncodingInfo{Encoding::kAffine4G128, "affine4g128", 128, 64, true},
+    EncodingInfo{Encoding::kAffine8G32, "affine8g32", 32, 32, true},
+    EncodingInfo{Encoding::kAffine8G64, "affine8g64", 64, 64, true},
+    EncodingInfo{Encoding::kAffine8G128, "affine8g128", 128, 128, true},
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Element types and weight encodings: one table (encoding_info) for all of them.
 // A block encoding stores `block_elements` consecutive elements of a row in `block_bytes` bytes;
 // a plain type is a block of one element. The byte layouts of the GGUF blocks are those of ggml's
-// block_q* structs; base/dequantize.h turns any of them into fp32.
+// block_q* structs, those of the affine ones MLX's; base/dequantize.h turns any of them into fp32.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,12 @@ enum class Encoding : uint8_t {
   kQ5_K,
   kQ6_K,
   kIQ4_NL,
+  kAffine4G32,  // MLX: 4 or 8 bits, groups of 32, 64 or 128
+  kAffine4G64,
+  kAffine4G128,
+  kAffine8G32,
+  kAffine8G64,
+  kAffine8G128,
 };
 
 struct EncodingInfo {
@@ -43,6 +49,7 @@ struct EncodingInfo {
   std::string_view name;   // "bf16", "q4_1": for messages, --json and the program text
   int64_t block_elements;  // elements of one block; 1 for plain types
   int64_t block_bytes;
+  bool scales_beside = false;  // not in the block but in tensors of their own: TensorView::beside
 };
 
 const EncodingInfo& encoding_info(Encoding encoding);

@@ -53,6 +53,31 @@ std::span<const std::byte> TensorView::row(int64_t index) const {
   return bytes.subspan(static_cast<size_t>(index) * size, size);
 }
 
+TensorView TensorView::row_range(int64_t first, int64_t count) const {
+  const auto of_rows = [&](std::span<const std::byte> all, int64_t bytes_of_row) {
+    return all.subspan(static_cast<size_t>(first * bytes_of_row),
+                       static_cast<size_t>(count * bytes_of_row));
+  };
+  TensorView range = *this;
+  range.shape = {count, columns()};
+  range.bytes = of_rows(bytes, row_bytes());
+  if (!beside.scales.empty()) {
+    const int64_t scale_bytes = columns() / encoding_info(encoding).block_elements *
+                                encoding_info(beside.encoding).block_bytes;
+    range.beside.scales = of_rows(beside.scales, scale_bytes);
+    range.beside.offsets = of_rows(beside.offsets, scale_bytes);
+  }
+  return range;
+}
+
+std::array<std::span<const std::byte>, 3> TensorView::stored() const {
+  return {bytes, beside.scales, beside.offsets};
+}
+
+int64_t TensorView::byte_count() const {
+  return static_cast<int64_t>(bytes.size() + beside.scales.size() + beside.offsets.size());
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }

@@ -6,6 +6,7 @@
 // file format: formats/ translates GGUF names, so that models and units know one vocabulary.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,6 +23,14 @@ namespace espalier {
 
 class MappedFile;
 
+// Scale and offset of each block, where they lie in tensors of their own (EncodingInfo::scales_beside):
+// [rows, columns / block_elements] each, of one type; empty otherwise.
+struct BlockScales {
+  Encoding encoding = Encoding::kF32;  // or kF16, kBF16
+  std::span<const std::byte> scales;
+  std::span<const std::byte> offsets;
+};
+
 // A tensor of `shape` (outermost first; the innermost dimension is contiguous and is the one that
 // block encodings divide into blocks). `bytes` has exactly rows * row_bytes bytes and no alignment
 // promise.
@@ -29,6 +38,7 @@ struct TensorView {
   Encoding encoding = Encoding::kF32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  BlockScales beside = {};
 
   int64_t element_count() const;
   // Matrix reading: all dimensions but the last are rows. A 1-d tensor is one row.
@@ -36,6 +46,11 @@ struct TensorView {
   int64_t rows() const;
   int64_t row_bytes() const;
   std::span<const std::byte> row(int64_t index) const;
+  // Rows [first, first + count) as a matrix of their own.
+  TensorView row_range(int64_t first, int64_t count) const;
+  // All that is stored of it: `bytes`, scales, offsets; those that are not beside are empty.
+  std::array<std::span<const std::byte>, 3> stored() const;
+  int64_t byte_count() const;
 };
 
 std::string shape_text(std::span<const int64_t> shape);  // "[576, 1536]"

@@ -63,7 +63,7 @@ std::vector<TensorInfo> tensors_of(const models::Model& model, const Weights& we
   std::vector<TensorInfo> tensors;
   for (const std::string& name : names) {
     const TensorView& view = weights.all().at(name);  // make_model has seen it
-    tensors.push_back({name, view.shape, view.encoding, static_cast<int64_t>(view.bytes.size())});
+    tensors.push_back({name, view.shape, view.encoding, view.byte_count()});
   }
   return tensors;
 }

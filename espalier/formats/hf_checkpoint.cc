@@ -6,6 +6,7 @@
 
 #include "espalier/base/mapped_file.h"
 #include "espalier/base/utf8.h"
+#include "espalier/formats/mlx_checkpoint.h"
 #include "espalier/formats/safetensors.h"
 #include "espalier/formats/tokenizer_json.h"
 
@@ -88,13 +89,6 @@ Json text_config(Json config) {
   return text;
 }
 
-Error quantised_error(const fs::path& directory, std::string actual) {
-  return Error{.what = fmt::format("'{}' has quantised weights", directory.string()),
-               .expected = "F32, F16 or BF16 weights, or a GGUF file",
-               .actual = std::move(actual),
-               .fix = "Use the original checkpoint; it is quantised when it is loaded."};
-}
-
 Result<Json> read_config(const fs::path& directory, const std::string& weights_path) {
   ASSIGN_OR_RETURN(Json config, read_json(directory / "config.json", kConfigBytesLimit));
   if (config.is_null()) {
@@ -105,14 +99,7 @@ Result<Json> read_config(const fs::path& directory, const std::string& weights_p
                  .actual = "no such file",
                  .fix = "Name a GGUF file, or a directory with config.json and model.safetensors."};
   }
-  // Either configuration of a multimodal model may say it.
-  const Json* inner = json_find(config, "text_config");
-  for (const char* key : {"quantization_config", "quantization"}) {
-    const bool inside = inner != nullptr && json_find(*inner, key) != nullptr;
-    if (!inside && json_find(config, key) == nullptr) continue;
-    return quantised_error(directory, fmt::format("'{}' in config.json", key));
-  }
-  return text_config(std::move(config));
+  return config;
 }
 
 // FP8 weights mean nothing without the scales that lie beside them, and there are several
@@ -125,8 +112,8 @@ Status check_no_scales(const fs::path& directory,
     for (const std::string& scale :
          {name + "_scale", name + "_scale_inv", stem + ".scale_weight", stem + ".scale"}) {
       if (!tensors.contains(scale)) continue;
-      return quantised_error(directory, fmt::format("'{}' in {} with its scales in '{}'", name,
-                                                    name_of(view.encoding), scale));
+      return quantised_error(directory.string(), fmt::format("'{}' in {} with its scales in '{}'",
+                                                             name, name_of(view.encoding), scale));
     }
   }
   return Ok{};
@@ -239,14 +226,17 @@ Result<Checkpoint> open_hf_checkpoint(const std::string& directory,
   checkpoint.path = weights_path.empty() ? directory : weights_path;
   checkpoint.format = "safetensors";
   RETURN_IF_ERROR(check_is_whole(weights_path));
-  ASSIGN_OR_RETURN(checkpoint.config, read_config(root, weights_path));
+  ASSIGN_OR_RETURN(Json config, read_config(root, weights_path));
+  ASSIGN_OR_RETURN(const Json quantization, quantization_in(config, root.string()));
+  checkpoint.config = text_config(std::move(config));
   ASSIGN_OR_RETURN(checkpoint.generation_config,
                    read_json(root / "generation_config.json", kConfigBytesLimit));
   checkpoint.name = text_of(checkpoint.config, "_name_or_path");
   if (checkpoint.name.empty()) checkpoint.name = directory_name(root);
   ASSIGN_OR_RETURN(Safetensors content, open_weights(root, weights_path));
   RETURN_IF_ERROR(check_no_scales(root, content.tensors));
-  ASSIGN_OR_RETURN(auto tensors, strip_prefixes(std::move(content.tensors)));
+  ASSIGN_OR_RETURN(auto tensors, from_mlx(quantization, std::move(content.tensors)));
+  ASSIGN_OR_RETURN(tensors, strip_prefixes(std::move(tensors)));
   checkpoint.weights = Weights::of_files(std::move(tensors), content.owners);
   checkpoint.files = std::move(content.files);
   for (const char* name : kTextFiles) {

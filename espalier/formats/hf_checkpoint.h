@@ -1,4 +1,4 @@
-// A Hugging Face model directory as a Checkpoint: config.json and safetensors, and where they are
+// A Hugging Face model directory as a Checkpoint, also as mlx-lm writes it: config.json and safetensors, and where they are
 // there generation_config.json, tokenizer.json, tokenizer_config.json, special_tokens_map.json and
 // a chat template.
 #pragma once

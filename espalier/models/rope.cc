@@ -257,7 +257,7 @@ Status divide_by_factors(const Weights& weights, Rope& rope) {
                  .fix = "Convert the checkpoint again."};
   }
   std::vector<float> factors(rope.frequencies.size());
-  dequantize(view.encoding, view.bytes, factors);
+  dequantize(view, factors);
   for (size_t i = 0; i < factors.size(); ++i) {
     if (!is_between(static_cast<double>(factors[i]), kLeastParameter, kMostParameter)) {
       return Error{

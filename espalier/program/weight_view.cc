@@ -15,11 +15,7 @@ Result<TensorView> weight_view(const Weight& weight, const Weights& weights) {
                  .fix = "The configuration and the weights do not belong together."};
   }
   tensor.shape = {weight.tensor_rows, weight.columns};
-  const auto row_bytes = static_cast<size_t>(tensor.row_bytes());
-  tensor.bytes = tensor.bytes.subspan(static_cast<size_t>(weight.first_row) * row_bytes,
-                                      static_cast<size_t>(weight.rows) * row_bytes);
-  tensor.shape = {weight.rows, weight.columns};
-  return tensor;
+  return tensor.row_range(weight.first_row, weight.rows);
 }
 
 }  // namespace espalier::program

@@ -90,7 +90,7 @@ Weights noisy_weights(const Weights& stored) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> noise(-kNoise, kNoise);
   return weights_of(stored, [&](const std::string&, const TensorView& view, std::span<float> out) {
-    dequantize(view.encoding, view.bytes, out);
+    dequantize(view, out);
     for (float& x : out) x = static_cast<float>(x * (1 + noise(random)));
     return true;
   });

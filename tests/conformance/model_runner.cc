@@ -9,7 +9,7 @@
 #include "espalier/base/check.h"
 #include "espalier/base/json.h"
 #include "espalier/base/mapped_file.h"
-#include "espalier/formats/safetensors.h"
+#include "espalier/formats/checkpoint.h"
 #include "tests/conformance/value_or_die.h"
 
 namespace espalier::conformance {
@@ -112,10 +112,9 @@ std::vector<std::string> golden_model_directories() {
 GoldenModel open_golden_model(const std::string& directory) {
   GoldenModel golden;
   golden.name = std::filesystem::path(directory).filename().string();
-  auto file = value_or_die(formats::open_safetensors(directory + "/model.safetensors"));
-  golden.weights = Weights::of_files(std::move(file.tensors), file.owners);
-  golden.model =
-      value_or_die(models::make_model(read_json(directory + "/config.json"), golden.weights));
+  auto checkpoint = value_or_die(formats::open_checkpoint(directory));
+  golden.weights = std::move(checkpoint.weights);
+  golden.model = value_or_die(models::make_model(checkpoint.config, golden.weights));
   const Json expected = read_json(directory + "/golden.json");
   for (const Json& sequence : expected.at("sequences")) {
     golden.sequences.push_back({sequence.at("ids").get<std::vector<int32_t>>(),

@@ -21,12 +21,13 @@ std::string dump_beside_config(const Engine& engine, const std::string& name,
 
 std::vector<float> values_of(const TensorView& tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.element_count()));
-  dequantize(tensor.encoding, tensor.bytes, values);
+  dequantize(tensor, values);
   return values;
 }
 
 TEST(Dump, OfKeptWeightsEqualsTheCheckpoint) {
-  for (const std::string name : {"llama_tied", "llama_biases", "lfm2_mixed"}) {
+  for (const std::string name :
+       {"mlx_llama_4bit", "mlx_lfm2_4bit", "llama_tied", "llama_biases", "lfm2_mixed"}) {
     const TemporaryDirectory directory;
     const auto engine = load_golden(name, {.compile = {.weights = units::WeightMode::kKeep}});
     const auto dumped =

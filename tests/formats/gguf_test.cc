@@ -41,7 +41,7 @@ TEST(Gguf, ReadsEveryEncodingAsGgufPyDoes) {
     const TensorView& golden = expected->tensors.at(name);
     EXPECT_EQ(view.shape, golden.shape) << name;
     std::vector<float> values(static_cast<size_t>(view.element_count()));
-    dequantize(view.encoding, view.bytes, values);
+    dequantize(view, values);
     EXPECT_EQ(std::memcmp(values.data(), golden.bytes.data(), golden.bytes.size()), 0) << name;
   }
 }

@@ -77,7 +77,7 @@ inline void expect_sound(const std::map<std::string, TensorView>& tensors) {
     if (elements == 0) continue;
     ASSERT_EQ(static_cast<int64_t>(view.bytes.size()), view.rows() * view.row_bytes()) << name;
     std::vector<float> values(static_cast<size_t>(elements));
-    dequantize(view.encoding, view.bytes, values);
+    dequantize(view, values);
   }
 }
 

@@ -32,7 +32,7 @@ Result<Safetensors> parse(const std::string& header, size_t data_bytes) {
 
 std::vector<float> values_of(const TensorView& view) {
   std::vector<float> values(static_cast<size_t>(view.element_count()));
-  dequantize(view.encoding, view.bytes, values);
+  dequantize(view, values);
   return values;
 }
 

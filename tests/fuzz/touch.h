@@ -17,8 +17,8 @@ inline void touch(const std::map<std::string, TensorView>& tensors) {
     if (view.bytes.empty()) continue;
     CHECK_EQ(static_cast<int64_t>(view.bytes.size()), view.rows() * view.row_bytes());
     std::vector<float> values(static_cast<size_t>(view.columns()));
-    dequantize(view.encoding, view.row(0), values);
-    dequantize(view.encoding, view.row(view.rows() - 1), values);
+    dequantize(view.row_range(0, 1), values);
+    dequantize(view.row_range(view.rows() - 1, 1), values);
   }
 }
 

@@ -51,6 +51,20 @@ TEST_F(WeightView, KeepsWholeRowsOfBlocks) {
   EXPECT_EQ(view->bytes.front(), std::byte{68});
 }
 
+TEST_F(WeightView, KeepsTheScalesOfItsRows) {
+  auto tensors = weights(Encoding::kAffine4G32, {3, 64}).all();
+  const std::vector<std::byte> scales(12), offsets(12);
+  tensors["w"].beside = {Encoding::kBF16, scales, offsets};
+  const auto view = weight_view({"w", 1, 2, 64, 3}, Weights(tensors, {}));
+  ASSERT_TRUE(view.ok()) << view.error().message();
+  EXPECT_EQ(view->bytes.size(), 64u);
+  EXPECT_EQ(view->bytes.front(), std::byte{32});
+  EXPECT_EQ(view->beside.scales.data(), scales.data() + 4);
+  EXPECT_EQ(view->beside.scales.size(), 8u);
+  EXPECT_EQ(view->beside.offsets.data(), offsets.data() + 4);
+  EXPECT_EQ(view->byte_count(), 80);
+}
+
 TEST_F(WeightView, RefusesAnotherShape) {
   const auto other = weights(Encoding::kF32, {6, 4});
   EXPECT_THAT(weight_view({"w", 0, 6, 5, 6}, other).error().message(),

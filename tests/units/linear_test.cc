@@ -101,7 +101,7 @@ float group_output_by_definition(const TensorView& weights, int64_t output,
     float acc = 0;
     for (int64_t k = first; k < std::min(columns, first + kBlockElements); k += elements) {
       QuantizedGroup group;
-      decode_group(weights.encoding, weights.row(output), k / elements, group);
+      decode_group(weights, output, k / elements, group);
       int64_t dot = 0, sum = 0;
       for (int64_t i = 0; i < elements; ++i) {
         dot += group.q[i] * row.a[static_cast<size_t>(k + i)];
@@ -136,20 +136,19 @@ float int8_output_by_definition(const std::vector<float>& weights, const Quantiz
   return y * scale;
 }
 
-// Groups of 64 k with one scale, multiplied by halves.
+// Groups of 64 k.
 float grouped_output_by_definition(const std::vector<float>& weights, const QuantizedRow& row) {
   const auto columns = static_cast<int64_t>(weights.size());
   float y = 0;
   for (int64_t first = 0; first < columns; first += kBlockElements) {
     float total = 0;
-    for (int64_t half = first; half < std::min(columns, first + kBlockElements); half += 32) {
+    for (int64_t group = first; group < std::min(columns, first + kBlockElements); group += 64) {
       float absmax = 0;
-      const int64_t group = half / 64 * 64;
       for (int64_t k = group; k < std::min(columns, group + 64); ++k)
         absmax = std::max(absmax, std::fabs(weights[static_cast<size_t>(k)]));
       const float scale = absmax / 127.0f;
       int64_t dot = 0;
-      for (int64_t k = half; k < std::min(columns, half + 32); ++k) {
+      for (int64_t k = group; k < std::min(columns, group + 64); ++k) {
         const auto i = static_cast<size_t>(k);
         dot += absmax == 0 ? 0 : std::llrint(static_cast<double>(weights[i] / scale)) * row.a[i];
       }
@@ -170,7 +169,7 @@ std::vector<float> multiply_by_definition(const TensorView& weights, FloatMode f
       if (group_elements(weights.encoding) > 0) {
         y.push_back(group_output_by_definition(weights, n, row));
       } else {
-        dequantize(weights.encoding, weights.row(n), dequantized);
+        dequantize(weights.row_range(n, 1), dequantized);
         y.push_back(floats == FloatMode::kInt8Groups
                         ? grouped_output_by_definition(dequantized, row)
                         : int8_output_by_definition(dequantized, row));
@@ -195,6 +194,11 @@ std::vector<Case> every_form(int64_t rows, int64_t columns, std::mt19937_64& ran
     const int64_t unit = encoding_info(fields.encoding).block_elements;
     const int64_t whole = (columns + unit - 1) / unit * unit;
     cases.push_back({random_blocks(fields, rows, whole, random), FloatMode::kInt8Channel});
+  }
+  for (const Affine& affine : affine_encodings()) {
+    const int64_t unit = encoding_info(affine.encoding).block_elements;
+    const int64_t whole = (columns + unit - 1) / unit * unit;
+    cases.push_back({affine_matrix(affine, rows, whole, random), FloatMode::kInt8Channel});
   }
   for (const Encoding encoding : {Encoding::kF32, Encoding::kF16, Encoding::kBF16}) {
     for (const FloatMode floats :
@@ -289,8 +293,11 @@ TEST(Linear, TheLargestSumsDoNotOverflow) {
       std::memcpy(&f32.bytes[static_cast<size_t>(k) * 4], &value, 4);
     }
     f32.view = {Encoding::kF32, {1, columns}, f32.bytes};
-    std::vector<float> x(static_cast<size_t>(columns), 1.0f);
-    for (const Matrix* matrix : {&q8, &f32}) {
+    std::mt19937_64 random(13);
+    Matrix affine = affine_matrix({Encoding::kAffine8G128, Encoding::kF32}, 1, columns, random);
+    std::memset(affine.bytes.data(), 255, affine.bytes.size());
+    std::vector<float> x(static_cast<size_t>(columns), sign);
+    for (const Matrix* matrix : {&q8, &f32, &affine}) {
       const PackedLinear weights = pack(matrix->view);
       for (const int planes : {1, 2}) {
         const auto expected =
@@ -415,11 +422,7 @@ TEST(Linear, ReadRowsGivesTheStoredWeights) {
     if (c.floats != FloatMode::kKeep && group_elements(view.encoding) == 0) continue;  // rounded
     std::vector<float> read(static_cast<size_t>(7 * view.columns())), stored(read.size());
     weights.read_rows(30, 7, read);
-    for (int64_t row = 0; row < 7; ++row) {
-      dequantize(view.encoding, view.row(30 + row),
-                 std::span(stored).subspan(static_cast<size_t>(row * view.columns()),
-                                           static_cast<size_t>(view.columns())));
-    }
+    dequantize(view.row_range(30, 7), stored);
     expect_same(read, stored, describe(c, 7, 0));
   }
 }
@@ -472,6 +475,16 @@ TEST(Linear, AWeightThatIsNotFiniteIsAnError) {
       EXPECT_THAT(packed.error().message(), testing::HasSubstr("row 1"));
     }
   }
+  for (const Affine& affine : affine_encodings()) {
+    for (const bool is_scale : {false, true}) {
+      Matrix matrix = affine_matrix(affine, 2, 256, random);
+      auto& values = is_scale ? matrix.scales : matrix.offsets;
+      put_float(affine.scales, std::numeric_limits<float>::infinity(), &values[values.size() / 2]);
+      const auto packed = PackedLinear::pack(matrix.view, 0, 2, FloatMode::kInt8Channel);
+      ASSERT_FALSE(packed.ok()) << name_of(affine.encoding);
+      EXPECT_THAT(packed.error().message(), testing::HasSubstr("row 1"));
+    }
+  }
   for (const FloatMode floats :
        {FloatMode::kInt8Channel, FloatMode::kInt8Groups, FloatMode::kKeep}) {
     Matrix matrix = float_matrix(Encoding::kF32, 2, 8, random);
@@ -490,16 +503,24 @@ TEST(Linear, AnIntegerTensorCannotBeAWeight) {
   EXPECT_THAT(packed.error().message(), testing::HasSubstr("i32"));
 }
 
-TEST(Linear, FourBitWeightsStayFourBitInMemory) {
+TEST(Linear, WeightsTakeTheMemoryOfTheirBits) {
   std::mt19937_64 random(12);
-  const auto bits = [&](size_t row) {
-    const HalfFields& fields = block_encodings()[row];
-    return static_cast<double>(pack(random_blocks(fields, 64, 512, random).view).byte_count()) * 8 /
-           (64 * 512);
+  const auto bits = [](const Matrix& matrix, FloatMode floats = FloatMode::kInt8Channel) {
+    return static_cast<double>(pack(matrix.view, floats).byte_count()) * 8 / (64 * 512);
   };
-  EXPECT_EQ(bits(0), 4.5);  // q4_0
-  EXPECT_EQ(bits(1), 5.0);  // q4_1
-  EXPECT_EQ(bits(4), 8.5);  // q8_0
+  const auto blocks = [&](size_t row) {
+    return bits(random_blocks(block_encodings()[row], 64, 512, random));
+  };
+  EXPECT_EQ(blocks(0), 4.5);  // q4_0
+  EXPECT_EQ(blocks(1), 5.0);  // q4_1
+  EXPECT_EQ(blocks(4), 8.5);  // q8_0
+  const auto affine = [&](const Affine& kind) {
+    return bits(affine_matrix(kind, 64, 512, random));
+  };
+  EXPECT_EQ(affine({Encoding::kAffine4G64, Encoding::kBF16}), 4.5);
+  EXPECT_EQ(affine({Encoding::kAffine4G128, Encoding::kF16}), 4.25);
+  EXPECT_EQ(affine({Encoding::kAffine8G32, Encoding::kF32}), 10.0);
+  EXPECT_EQ(bits(float_matrix(Encoding::kBF16, 64, 512, random), FloatMode::kInt8Groups), 8.5);
 }
 
 }  // namespace

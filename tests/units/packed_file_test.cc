@@ -154,6 +154,9 @@ Forms all_forms() {
   for (const HalfFields& fields : block_encodings()) {
     forms.matrices.push_back(random_blocks(fields, 37, 512, random));
   }
+  for (const Affine& affine : affine_encodings()) {
+    forms.matrices.push_back(affine_matrix(affine, 37, 384, random));
+  }
   for (const Encoding encoding : {Encoding::kF32, Encoding::kF16, Encoding::kBF16}) {
     forms.matrices.push_back(float_matrix(encoding, 37, 100, random));
     forms.matrices.push_back(float_matrix(encoding, 32, 64, random));
@@ -202,9 +205,9 @@ TEST(MatrixPacking, WritesTheBytesOfItsVersion) {
     const PackedPayload payload = pack_into_memory(content, pool).value();
     checksums.push_back(checksum({payload.bytes, static_cast<size_t>(content.byte_count())}));
   }
-  EXPECT_EQ(kPackedVersion, 1);
-  EXPECT_THAT(checksums, ::testing::ElementsAre(1342016277668068007u, 2017222027541068326u,
-                                                10202082121698729103u));
+  EXPECT_EQ(kPackedVersion, 2);
+  EXPECT_THAT(checksums, ::testing::ElementsAre(9401779289930393306u, 2128228165984678989u,
+                                                8192937088000655210u));
 }
 
 TEST(MatrixPacking, HasAKeyOfAllThatItDependsOn) {
@@ -234,6 +237,15 @@ TEST(MatrixPacking, HasAKeyOfAllThatItDependsOn) {
     other = forms.sources;
     other[0].rows.bytes = bytes;
     EXPECT_NE(key_of(other), key) << at;
+  }
+  const size_t affine = block_encodings().size();
+  for (auto part : {&BlockScales::scales, &BlockScales::offsets}) {
+    const auto stored = forms.sources[affine].rows.beside.*part;
+    std::vector<std::byte> bytes(stored.begin(), stored.end());
+    bytes.back() ^= std::byte{1};
+    other = forms.sources;
+    other[affine].rows.beside.*part = bytes;
+    EXPECT_NE(key_of(other), key);
   }
 }
 

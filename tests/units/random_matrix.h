@@ -30,8 +30,25 @@ inline const std::vector<HalfFields>& block_encodings() {
   return kRows;
 }
 
+struct Affine {
+  Encoding encoding;
+  Encoding scales;
+};
+
+// All affine encodings; scales of every type with 4 and with 8 bits.
+inline const std::vector<Affine>& affine_encodings() {
+  static const std::vector<Affine> kRows = {
+      {Encoding::kAffine4G32, Encoding::kF32},  {Encoding::kAffine4G64, Encoding::kBF16},
+      {Encoding::kAffine4G64, Encoding::kF16},  {Encoding::kAffine4G128, Encoding::kF16},
+      {Encoding::kAffine8G32, Encoding::kBF16}, {Encoding::kAffine8G64, Encoding::kF16},
+      {Encoding::kAffine8G64, Encoding::kBF16}, {Encoding::kAffine8G128, Encoding::kF32},
+  };
+  return kRows;
+}
+
 struct Matrix {
   std::vector<std::byte> bytes;
+  std::vector<std::byte> scales, offsets;  // of affine encodings
   TensorView view;
 };
 
@@ -62,18 +79,37 @@ inline Matrix random_blocks(const HalfFields& fields, int64_t rows, int64_t colu
   return matrix;
 }
 
+inline void put_float(Encoding encoding, float value, std::byte* at) {
+  const uint16_t narrow =
+      encoding == Encoding::kF16 ? float_to_half(value) : float_to_bfloat16(value);
+  std::memcpy(at, encoding == Encoding::kF32 ? static_cast<const void*>(&value) : &narrow,
+              static_cast<size_t>(encoding_info(encoding).block_bytes));
+}
+
+inline std::vector<std::byte> random_floats(Encoding encoding, int64_t count,
+                                            std::mt19937_64& random) {
+  const auto size = static_cast<size_t>(encoding_info(encoding).block_bytes);
+  std::vector<std::byte> bytes(static_cast<size_t>(count) * size);
+  for (size_t at = 0; at < bytes.size(); at += size)
+    put_float(encoding, small_number(random), &bytes[at]);
+  return bytes;
+}
+
 inline Matrix float_matrix(Encoding encoding, int64_t rows, int64_t columns,
                            std::mt19937_64& random) {
   Matrix matrix;
-  const auto size = static_cast<size_t>(encoding_info(encoding).block_bytes);
-  matrix.bytes.resize(static_cast<size_t>(rows * columns) * size);
-  for (size_t at = 0; at < matrix.bytes.size(); at += size) {
-    const float value = small_number(random);
-    const uint16_t narrow =
-        encoding == Encoding::kF16 ? float_to_half(value) : float_to_bfloat16(value);
-    std::memcpy(&matrix.bytes[at], size == 4 ? static_cast<const void*>(&value) : &narrow, size);
-  }
+  matrix.bytes = random_floats(encoding, rows * columns, random);
   matrix.view = {encoding, {rows, columns}, matrix.bytes};
+  return matrix;
+}
+
+inline Matrix affine_matrix(const Affine& affine, int64_t rows, int64_t columns,
+                            std::mt19937_64& random) {
+  Matrix matrix = random_blocks({affine.encoding, {}}, rows, columns, random);
+  const int64_t groups = rows * columns / encoding_info(affine.encoding).block_elements;
+  matrix.scales = random_floats(affine.scales, groups, random);
+  matrix.offsets = random_floats(affine.scales, groups, random);
+  matrix.view.beside = {affine.scales, matrix.scales, matrix.offsets};
   return matrix;
 }
 

@@ -9,13 +9,13 @@ namespace espalier::units::cpu {
 namespace {
 
 // Rows from which tiles are faster, in cache: int8 always (measured on Sapphire Rapids; groups need
-// fp32 work for every 32 or 16 k, which tiles only pay for when they are nearly full).
+// fp32 work for every group, which tiles only pay for when they are nearly full).
 template <class Form>
 constexpr int64_t min_tile_rows() {
   if constexpr (std::is_same_v<Form, ChannelForm>) {
     return 1;
   } else {
-    return Form::kElements == 32 ? 5 : 8;
+    return Form::kChunk >= 32 ? 5 : 8;
   }
 }
 

@@ -6,7 +6,7 @@
 namespace espalier::units::cpu {
 namespace {
 
-// q of a group (or of any kElements k of an int8 panel) as int32 [kElements][16]: steps of 4 k
+// q of a chunk of a group (or of `elements` k of an int8 panel) as int32 [elements][16]: steps of 4 k
 // undone.
 void unpack_steps(const std::byte* u, int64_t elements, int32_t zero_point, int32_t* q) {
   for (int64_t step = 0; step < elements / kStepElements; ++step) {
@@ -21,13 +21,13 @@ void unpack_steps(const std::byte* u, int64_t elements, int32_t zero_point, int3
 }
 
 template <class Form>
-void unpack_group(const std::byte* quants, int32_t* q) {
+void unpack_chunk(const std::byte* quants, int32_t* q) {
   if constexpr (Form::kNibbles) {
-    std::byte bytes[Form::kElements * kPanelOutputs];
+    std::byte bytes[Form::kChunk * kPanelOutputs];
     unpack_nibbles<Form>(quants, bytes);
-    unpack_steps(bytes, Form::kElements, Form::kZeroPoint, q);
+    unpack_steps(bytes, Form::kChunk, Form::kZeroPoint, q);
   } else {
-    unpack_steps(quants, Form::kElements, Form::kZeroPoint, q);
+    unpack_steps(quants, Form::kChunk, Form::kZeroPoint, q);
   }
 }
 
@@ -66,24 +66,28 @@ Vec16 int8_panel(const LinearLayout& weights, const std::byte* panel, const Acti
 template <class Form>
 Vec16 group_panel(const LinearLayout& weights, const std::byte* panel, const ActivationRow& row) {
   const auto* a = reinterpret_cast<const int16_t*>(row.values);
-  const int64_t scale_bytes = scales_bytes<Form>(weights);
   Vec16 y = Vec16::zero();
   for (int64_t first = 0; first < weights.padded_columns; first += kBlockElements) {
     const int64_t last = std::min(first + kBlockElements, weights.padded_columns);
     Vec16 block = Vec16::zero();
-    for (int64_t k = first; k < last; k += Form::kElements) {
-      int32_t q[Form::kElements * kPanelOutputs];
+    for (int64_t k = first; k < last; panel += scales_bytes<Form>(weights)) {
+      const int64_t group = k / Form::kElements;
       int32_t sums[kPanelOutputs] = {};
-      unpack_group<Form>(panel, q);
-      add_dot_products(q, a + k, Form::kElements, sums);
-      const std::byte* scales = panel + Form::kQuantBytes;
-      block = fma(load_scales<Vec16>(scales, weights.wide_scales), to_float(sums), block);
-      if constexpr (Form::kOffsets) {
-        const auto sum = static_cast<float>(group_sums<Form>(row)[k / Form::kElements]);
-        block = fma(load_scales<Vec16>(scales + scale_bytes, weights.wide_scales),
-                    Vec16::broadcast(sum), block);
+      for (int64_t chunk = 0; chunk < Form::kChunks;
+           ++chunk, k += Form::kChunk, panel += Form::kChunkBytes) {
+        int32_t q[Form::kChunk * kPanelOutputs];
+        unpack_chunk<Form>(panel, q);
+        add_dot_products(q, a + k, Form::kChunk, sums);
       }
-      panel += group_bytes<Form>(weights);
+      const std::byte* const at[1] = {panel};
+      Vec16 scale[1], offset[1];
+      load_scales<Form>(weights.scales, at, scale, offset);
+      block = fma(scale[0], to_float(sums), block);
+      if constexpr (Form::kOffsets) {
+        const auto sum = static_cast<float>(group_sum<Form>(row, group));
+        block = fma(offset[0], Vec16::broadcast(sum), block);
+        panel += scales_bytes<Form>(weights);
+      }
     }
     y = fma(block, Vec16::broadcast(row.scales[first / kBlockElements]), y);
   }

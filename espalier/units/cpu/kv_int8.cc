@@ -65,8 +65,9 @@ LinearLayout Int8KeyValueRows::keys(int64_t head, int64_t count) const {
           .columns = head_dim_,
           .padded_columns = padded_head_dim(),
           .form = WeightForm::kInt8Channel,
+          .group_elements = 0,
           .has_offsets = false,
-          .wide_scales = false};
+          .scales = ScaleForm::kFloat32};
 }
 
 LinearLayout Int8KeyValueRows::values(int64_t head, int64_t chunk) const {
@@ -76,8 +77,9 @@ LinearLayout Int8KeyValueRows::values(int64_t head, int64_t chunk) const {
           .columns = kChunkPositions,
           .padded_columns = kChunkPositions,
           .form = WeightForm::kInt8Channel,
+          .group_elements = 0,
           .has_offsets = false,
-          .wide_scales = false};
+          .scales = ScaleForm::kFloat32};
 }
 
 std::byte* Int8KeyValueRows::key_panel(int64_t head, int64_t position) {

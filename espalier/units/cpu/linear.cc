@@ -63,9 +63,8 @@ LinearArithmetic PackedLinear::arithmetic() const {
   switch (layout_.form) {
     case WeightForm::kInt8Channel:
       return LinearArithmetic::kInt8Channel;
-    case WeightForm::kNibbles32:
-    case WeightForm::kBytes32:
-    case WeightForm::kBytes16:
+    case WeightForm::kNibbles:
+    case WeightForm::kBytes:
       return LinearArithmetic::kGroups;
     case WeightForm::kFloat32:
     case WeightForm::kFloat16:

@@ -5,7 +5,7 @@
 // plane), a = round_half_even(x / s). Integer dot products are exact (they fit int32) and rounded
 // to fp32 once; y starts at 0:
 //   int8 per channel:  blocks in K order: y = fma(float(sum q a), s, y); at the end y = y * w_scale
-//   groups (GGUF):     per block acc = 0; groups in K order: acc = fma(scale_g, float(sum q a), acc),
+//   groups:            per block acc = 0; groups in K order: acc = fma(scale_g, float(sum q a), acc),
 //                      then acc = fma(offset_g, float(sum a), acc) where the encoding has offsets;
 //                      y = fma(acc, s, y)
 //   float (keep):      per block acc = 0; acc = fma(w, x, acc) in K order; y = y + acc

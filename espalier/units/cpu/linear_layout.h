@@ -6,9 +6,10 @@
 // Weights lie in panels of 16 outputs, each in the order in which every kernel consumes it. A step
 // is 4 k of 16 outputs, [16 outputs][4 k]: a register of vpdpbusd, a row of a matrix tile.
 //   kInt8Channel  [k/4] steps of u8 = q + 128, then 16 fp32 scales
-//   kNibbles32    groups of 32 k: 4 lines, line i holds step 2i in its low and step 2i + 1 in its
-//                 high nibbles; then 16 scales, then 16 offsets where the encoding has them
-//   kBytes32/16   groups of 32 or 16 k: steps of u8 = q + 128, scales, offsets
+//   kNibbles      groups of 32, 64 or 128 k: lines, of which line i holds step 2i in its low and step
+//                 2i + 1 in its high nibbles, u4 = q + 8; then 16 scales, then 16 offsets where the
+//                 encoding has them, with which q itself is unsigned: u4 = q
+//   kBytes        groups of 16 to 128 k: steps of u8 = q + 128, or q; scales, offsets
 //   kFloat*       [k][16 outputs]
 // Bytes are unsigned because vpdpbusd wants them so; the zero point is undone with the sums of the
 // activations.
@@ -38,13 +39,15 @@ inline constexpr int64_t kBlockElements = 512;
 
 enum class WeightForm : uint8_t {
   kInt8Channel,
-  kNibbles32,
-  kBytes32,
-  kBytes16,
+  kNibbles,
+  kBytes,
   kFloat32,
   kFloat16,
   kBFloat16,
 };
+
+// How the scales and offsets of groups lie: as the file has them, or fp32.
+enum class ScaleForm : uint8_t { kFloat32, kFloat16, kBFloat16 };
 
 struct LinearLayout {
   const std::byte* panels;  // [panel_count][panel_bytes]
@@ -53,8 +56,9 @@ struct LinearLayout {
   int64_t columns;         // K
   int64_t padded_columns;  // int8 per channel: K rounded up to kColumnAlignment; groups: K
   WeightForm form;
-  bool has_offsets;  // groups only
-  bool wide_scales;  // groups only: scales and offsets are fp32, not fp16
+  int64_t group_elements;  // of groups only, as the rest: k of a group
+  bool has_offsets;
+  ScaleForm scales;  // and offsets
 };
 
 struct ActivationLayout {

@@ -19,24 +19,27 @@ struct GroupRow {
   Encoding encoding;
   WeightForm form;
   bool has_offsets;
-  bool wide_scales;
-  int32_t zero_point;  // added to q to make it unsigned
+  ScaleForm scales = ScaleForm::kFloat32;  // where they lie beside, as they lie there
 };
 constexpr std::array kGroupRows = {
-    GroupRow{Encoding::kQ4_0, WeightForm::kNibbles32, false, false, 8},
-    GroupRow{Encoding::kQ4_1, WeightForm::kNibbles32, true, false, 0},
-    GroupRow{Encoding::kQ5_0, WeightForm::kBytes32, false, false, 128},
-    GroupRow{Encoding::kQ5_1, WeightForm::kBytes32, true, false, 128},
-    GroupRow{Encoding::kQ8_0, WeightForm::kBytes32, false, false, 128},
-    GroupRow{Encoding::kIQ4_NL, WeightForm::kBytes32, false, false, 128},
-    GroupRow{Encoding::kQ4_K, WeightForm::kNibbles32, true, true, 0},
-    GroupRow{Encoding::kQ5_K, WeightForm::kBytes32, true, true, 128},
-    GroupRow{Encoding::kQ2_K, WeightForm::kBytes16, true, true, 128},
-    GroupRow{Encoding::kQ3_K, WeightForm::kBytes16, false, true, 128},
-    GroupRow{Encoding::kQ6_K, WeightForm::kBytes16, false, true, 128},
+    GroupRow{Encoding::kQ4_0, WeightForm::kNibbles, false, ScaleForm::kFloat16},
+    GroupRow{Encoding::kQ4_1, WeightForm::kNibbles, true, ScaleForm::kFloat16},
+    GroupRow{Encoding::kQ5_0, WeightForm::kBytes, false, ScaleForm::kFloat16},
+    GroupRow{Encoding::kQ5_1, WeightForm::kBytes, true, ScaleForm::kFloat16},
+    GroupRow{Encoding::kQ8_0, WeightForm::kBytes, false, ScaleForm::kFloat16},
+    GroupRow{Encoding::kIQ4_NL, WeightForm::kBytes, false, ScaleForm::kFloat16},
+    GroupRow{Encoding::kQ4_K, WeightForm::kNibbles, true},
+    GroupRow{Encoding::kQ5_K, WeightForm::kBytes, true},
+    GroupRow{Encoding::kQ2_K, WeightForm::kBytes, true},
+    GroupRow{Encoding::kQ3_K, WeightForm::kBytes, false},
+    GroupRow{Encoding::kQ6_K, WeightForm::kBytes, false},
+    GroupRow{Encoding::kAffine4G32, WeightForm::kNibbles, true},
+    GroupRow{Encoding::kAffine4G64, WeightForm::kNibbles, true},
+    GroupRow{Encoding::kAffine4G128, WeightForm::kNibbles, true},
+    GroupRow{Encoding::kAffine8G32, WeightForm::kBytes, true},
+    GroupRow{Encoding::kAffine8G64, WeightForm::kBytes, true},
+    GroupRow{Encoding::kAffine8G128, WeightForm::kBytes, true},
 };
-
-constexpr int32_t kFloatZeroPoint = 128;  // of plain floats in groups
 
 const GroupRow* group_row(Encoding encoding) {
   const auto* row = std::find_if(kGroupRows.begin(), kGroupRows.end(),
@@ -58,6 +61,12 @@ bool is_plain_float(Encoding encoding) {
   }
 }
 
+ScaleForm scale_form(Encoding encoding) {
+  if (encoding == Encoding::kF16) return ScaleForm::kFloat16;
+  if (encoding == Encoding::kBF16) return ScaleForm::kBFloat16;
+  return ScaleForm::kFloat32;
+}
+
 WeightForm float_form(Encoding encoding) {
   if (encoding == Encoding::kF16) return WeightForm::kFloat16;
   if (encoding == Encoding::kBF16) return WeightForm::kBFloat16;
@@ -70,18 +79,18 @@ class GroupSlot {
   GroupSlot(const LinearLayout& layout, int64_t output, int64_t group) : layout_(layout) {
     lane_ = output % kPanelOutputs;
     quant_bytes_ = elements() * kPanelOutputs / (nibbles() ? 2 : 1);
-    scale_bytes_ = layout.wide_scales ? 4 : 2;
+    scale_bytes_ = layout.scales == ScaleForm::kFloat32 ? 4 : 2;
     const int64_t record =
         quant_bytes_ + kPanelOutputs * scale_bytes_ * (layout.has_offsets ? 2 : 1);
     at_ = output / kPanelOutputs * layout.panel_bytes + group * record;
   }
   static int64_t record_bytes(const LinearLayout& layout) { return GroupSlot(layout, 0, 1).at_; }
-  int64_t elements() const { return layout_.form == WeightForm::kBytes16 ? 16 : 32; }
+  int64_t elements() const { return layout_.group_elements; }
 
   // Whole steps at a time: they are the units that stay together.
-  void write(const QuantizedGroup& group, int32_t zero_point, std::byte* panel) const {
-    uint8_t q[32];
-    for (int64_t k = 0; k < 32; ++k) q[k] = static_cast<uint8_t>(group.q[k] + zero_point);
+  void write(const QuantizedGroup& group, std::byte* panel) const {
+    uint8_t q[kMaxGroupElements];
+    for (int64_t k = 0; k < elements(); ++k) q[k] = static_cast<uint8_t>(group.q[k] + zero_point());
     const int64_t stride = nibbles() ? 2 * kStepElements : kStepElements;
     for (int64_t k = 0; k < elements(); k += stride) {
       auto step = load_step(q + k);
@@ -92,12 +101,12 @@ class GroupSlot {
     if (layout_.has_offsets) write_scale(group.offset, 1, panel);
   }
 
-  void read(int32_t zero_point, std::span<float> out) const {
+  void read(std::span<float> out) const {
     const float scale = read_scale(0), offset = layout_.has_offsets ? read_scale(1) : -0.0f;
     for (int64_t k = 0; k < static_cast<int64_t>(out.size()); ++k) {
       auto unsigned_q = std::to_integer<int32_t>(layout_.panels[at_ + byte_index(k)]);
       if (nibbles()) unsigned_q = unsigned_q >> shift(k) & 0xf;
-      out[static_cast<size_t>(k)] = scale * static_cast<float>(unsigned_q - zero_point) + offset;
+      out[static_cast<size_t>(k)] = scale * static_cast<float>(unsigned_q - zero_point()) + offset;
     }
   }
 
@@ -108,7 +117,9 @@ class GroupSlot {
     return step;
   }
 
-  bool nibbles() const { return layout_.form == WeightForm::kNibbles32; }
+  bool nibbles() const { return layout_.form == WeightForm::kNibbles; }
+  // Added to q to make it unsigned: GroupForm::kZeroPoint.
+  int32_t zero_point() const { return layout_.has_offsets ? 0 : nibbles() ? 8 : 128; }
   // Nibbles: two steps share a line, the even one in the low halves.
   int64_t byte_index(int64_t k) const {
     if (!nibbles()) return quant_index(k, lane_);
@@ -120,23 +131,28 @@ class GroupSlot {
     return at_ + quant_bytes_ + (which * kPanelOutputs + lane_) * scale_bytes_;
   }
   void write_scale(float value, int64_t which, std::byte* panel) const {
-    if (layout_.wide_scales) {
+    if (layout_.scales == ScaleForm::kFloat32) {
       std::memcpy(panel + scale_at(which), &value, sizeof(value));
       return;
     }
-    const uint16_t half = float_to_half(value);
-    CHECK(half_to_float(half) == value);  // these encodings store halves
-    std::memcpy(panel + scale_at(which), &half, sizeof(half));
+    const bool is_half = layout_.scales == ScaleForm::kFloat16;
+    const uint16_t narrow = is_half ? float_to_half(value) : float_to_bfloat16(value);
+    CHECK(widened(narrow) == value);  // as the file has it
+    std::memcpy(panel + scale_at(which), &narrow, sizeof(narrow));
   }
   float read_scale(int64_t which) const {
     float value;
-    uint16_t half;
-    if (layout_.wide_scales) {
+    uint16_t narrow;
+    if (layout_.scales == ScaleForm::kFloat32) {
       std::memcpy(&value, layout_.panels + scale_at(which), sizeof(value));
       return value;
     }
-    std::memcpy(&half, layout_.panels + scale_at(which), sizeof(half));
-    return half_to_float(half);
+    std::memcpy(&narrow, layout_.panels + scale_at(which), sizeof(narrow));
+    return widened(narrow);
+  }
+  float widened(uint16_t narrow) const {
+    return layout_.scales == ScaleForm::kFloat16 ? half_to_float(narrow)
+                                                 : bfloat16_to_float(narrow);
   }
 
   const LinearLayout& layout_;
@@ -158,16 +174,15 @@ Status pack_group_panel(const TensorView& tensor, PanelRows rows, const LinearLa
                         std::byte* panel) {
   // Groups of outputs that are not there are 0 by their zero scale.
   if (rows.count < kPanelOutputs) std::memset(panel, 0, static_cast<size_t>(layout.panel_bytes));
-  const GroupRow& form = *group_row(tensor.encoding);
-  const int64_t groups = layout.columns / group_elements(tensor.encoding);
+  const int64_t groups = layout.columns / layout.group_elements;
   QuantizedGroup group;
   for (int64_t index = 0; index < groups; ++index) {
     for (int64_t lane = 0; lane < rows.count; ++lane) {
-      decode_group(tensor.encoding, tensor.row(rows.first + lane), index, group);
+      decode_group(tensor, rows.first + lane, index, group);
       if (!std::isfinite(group.scale) || !std::isfinite(group.offset)) {
         return not_finite(tensor.encoding, rows.first + lane);
       }
-      GroupSlot(layout, lane, index).write(group, form.zero_point, panel);
+      GroupSlot(layout, lane, index).write(group, panel);
     }
   }
   return Ok();
@@ -184,24 +199,22 @@ std::optional<float> finite_absmax(std::span<const float> values) {
   return std::isfinite(absmax) ? std::optional(absmax) : std::nullopt;
 }
 
-// Plain floats by groups of 64 k, which lie as two groups of 32 with the same scale.
+// Plain floats by groups of 64 k.
 Status pack_float_groups(const TensorView& tensor, PanelRows rows, const LinearLayout& layout,
                          std::byte* panel) {
   if (rows.count < kPanelOutputs) std::memset(panel, 0, static_cast<size_t>(layout.panel_bytes));
   std::vector<float> values(static_cast<size_t>(layout.padded_columns));
+  QuantizedGroup group;
   for (int64_t lane = 0; lane < rows.count; ++lane) {
     const auto row = std::span(values).first(static_cast<size_t>(layout.columns));
     dequantize(tensor.encoding, tensor.row(rows.first + lane), row);
     if (!finite_absmax(row)) return not_finite(tensor.encoding, rows.first + lane);
-    for (int64_t k = 0; k < layout.padded_columns; k += 32) {
-      const int64_t first = k / kFloatGroupElements * kFloatGroupElements;
-      QuantizedGroup group = {};
-      group.scale = *finite_absmax(std::span(values).subspan(static_cast<size_t>(first),
-                                                             kFloatGroupElements)) /
-                    127.0f;
-      for (int64_t i = 0; i < 32; ++i)
-        group.q[i] = int8_of(values[static_cast<size_t>(k + i)], group.scale);
-      GroupSlot(layout, lane, k / 32).write(group, kFloatZeroPoint, panel);
+    for (int64_t index = 0; index * kFloatGroupElements < layout.padded_columns; ++index) {
+      const auto floats = std::span(values).subspan(
+          static_cast<size_t>(index * kFloatGroupElements), kFloatGroupElements);
+      group.scale = *finite_absmax(floats) / 127.0f;
+      for (size_t i = 0; i < floats.size(); ++i) group.q[i] = int8_of(floats[i], group.scale);
+      GroupSlot(layout, lane, index).write(group, panel);
     }
   }
   return Ok();
@@ -269,15 +282,17 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, Flo
   if (const GroupRow* row = group_row(tensor.encoding); row != nullptr) {
     layout.padded_columns = layout.columns;
     layout.form = row->form;
+    layout.group_elements = group_elements(tensor.encoding);
     layout.has_offsets = row->has_offsets;
-    layout.wide_scales = row->wide_scales;
-    layout.panel_bytes =
-        layout.columns / group_elements(tensor.encoding) * GroupSlot::record_bytes(layout);
+    layout.scales = encoding_info(tensor.encoding).scales_beside
+                        ? scale_form(tensor.beside.encoding)
+                        : row->scales;
+    layout.panel_bytes = layout.columns / layout.group_elements * GroupSlot::record_bytes(layout);
     return layout;
   }
   if (!is_plain_float(tensor.encoding)) {
     return Error{.what = "a weight has an encoding that cannot be multiplied",
-                 .expected = "a float type or a GGUF block encoding",
+                 .expected = "a float type, a block encoding of GGUF or an affine one of MLX",
                  .actual = std::string(name_of(tensor.encoding)),
                  .fix = "Convert the checkpoint to bf16, f16 or f32."};
   }
@@ -291,9 +306,10 @@ Result<LinearLayout> layout_for(const TensorView& tensor, int64_t row_count, Flo
       layout.panel_bytes = int8_panel_bytes(layout.padded_columns);
       break;
     case FloatMode::kInt8Groups:
-      layout.form = WeightForm::kBytes32;
-      layout.wide_scales = true;
-      layout.panel_bytes = layout.padded_columns / 32 * GroupSlot::record_bytes(layout);
+      layout.form = WeightForm::kBytes;
+      layout.group_elements = kFloatGroupElements;
+      layout.panel_bytes =
+          layout.padded_columns / kFloatGroupElements * GroupSlot::record_bytes(layout);
       break;
   }
   return layout;
@@ -334,10 +350,7 @@ Status PackedLinear::pack_panels(const TensorView& tensor, int64_t first_panel, 
 Result<PackedLinear> PackedLinear::pack(const TensorView& tensor, int64_t first_row,
                                         int64_t row_count, FloatMode floats) {
   CHECK(first_row >= 0 && row_count >= 0 && first_row <= tensor.rows() - row_count);
-  TensorView part = tensor;
-  part.shape = {row_count, tensor.columns()};
-  part.bytes = tensor.bytes.subspan(static_cast<size_t>(first_row * tensor.row_bytes()),
-                                    static_cast<size_t>(row_count * tensor.row_bytes()));
+  const TensorView part = tensor.row_range(first_row, row_count);
   ASSIGN_OR_RETURN(PackedLinear packed, plan(part, floats));
   ASSIGN_OR_RETURN(packed.storage_, AlignedBytes::allocate_unfilled(packed.byte_count()));
   std::byte* panels = packed.storage_.data();
@@ -375,13 +388,11 @@ void PackedLinear::read_rows(int64_t first_row, int64_t row_count, std::span<flo
 }
 
 void PackedLinear::read_group_row(int64_t row, std::span<float> out) const {
-  const bool floats = is_plain_float(encoding_);
-  const int64_t elements = floats ? 32 : group_elements(encoding_);
-  const int32_t zero_point = floats ? kFloatZeroPoint : group_row(encoding_)->zero_point;
+  const int64_t elements = layout_.group_elements;
   for (int64_t k = 0; k < columns(); k += elements) {
     GroupSlot(layout_, row, k / elements)
-        .read(zero_point, out.subspan(static_cast<size_t>(k),
-                                      static_cast<size_t>(std::min(elements, columns() - k))));
+        .read(out.subspan(static_cast<size_t>(k),
+                          static_cast<size_t>(std::min(elements, columns() - k))));
   }
 }
 

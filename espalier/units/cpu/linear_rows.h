@@ -5,7 +5,7 @@
 //   Vector, Store           of the fp32 work; of the activations (linear_quantize.h)
 //   kPlanes                 the store writes int8 planes, so that each is a factor of its own
 //   kMaxRows<kPlanes>       rows of a tile: as many as have their sums in registers
-//   kSignedBytes            weight bytes are multiplied as q, not as q + 128
+//   kSignedBytes            weight bytes are multiplied less 128
 //   Sums<kRows, kPlanes>    of 16 outputs and kRows rows, from 0: add_pair<kNibbles>(quants, values, k) adds two steps,
 //                           finish<kRow>(correction) is a row's exact sums less `correction`, as fp32; Values is where
 //                           the integers of the tile's rows lie: PlaneRows, or its own
@@ -32,7 +32,7 @@ constexpr int32_t zero_point() {
   if constexpr (std::is_same_v<Form, ChannelForm>) {
     return Unit::kSignedBytes ? 0 : 128;
   } else {
-    return !Form::kNibbles && Unit::kSignedBytes ? 0 : Form::kZeroPoint;
+    return Form::kZeroPoint - (!Form::kNibbles && Unit::kSignedBytes ? 128 : 0);
   }
 }
 
@@ -106,22 +106,25 @@ void int8_rows(const LinearLayout& weights, const std::byte* panel, Tile& tile) 
 // One group whose record is at `record`: its sums, then fp32 into totals[row].
 template <class Form, class Tile>
 [[gnu::always_inline]] inline void add_group(const LinearLayout& weights, const std::byte* record,
-                                             int64_t group, const Tile& tile,
-                                             typename Tile::V* totals) {
+                                             int64_t group, Tile& tile, typename Tile::V* totals) {
   using V = typename Tile::V;
   typename Tile::Sums sums;
-  add_elements<Form::kNibbles, Form::kElements>(record, tile, group * Form::kElements, sums);
-  record += Form::kQuantBytes;
-  const V scale = load_scales<V>(record, weights.wide_scales);
-  V offset;
-  if constexpr (Form::kOffsets)
-    offset = load_scales<V>(record + scales_bytes<Form>(weights), weights.wide_scales);
+  int64_t chunk = group * Form::kChunks;
+  do {
+    ask_for_chunk<Form>(chunk, tile.next);
+    add_elements<Form::kNibbles, Form::kChunk>(record, tile, chunk * Form::kChunk, sums);
+    record += Form::kChunkBytes;
+    ++chunk;
+  } while (chunk < (group + 1) * Form::kChunks);
+  const std::byte* const scales_at[1] = {record};
+  V scale[1], offset[1];
+  load_scales<Form>(weights.scales, scales_at, scale, offset);
   unrolled<Tile::kRows>([&](auto r) ESPALIER_INLINE {
-    const int32_t sum = group_sums<Form>(tile.row[r])[group];
+    const int32_t sum = group_sum<Form>(tile.row[r], group);
     const int32_t correction = sum * zero_point<typename Tile::Unit, Form>();
-    totals[r] = fma(scale, sums.template finish<r>(correction), totals[r]);
+    totals[r] = fma(scale[0], sums.template finish<r>(correction), totals[r]);
     if constexpr (Form::kOffsets)
-      totals[r] = fma(offset, V::broadcast(static_cast<float>(sum)), totals[r]);
+      totals[r] = fma(offset[0], V::broadcast(static_cast<float>(sum)), totals[r]);
   });
 }
 
@@ -135,7 +138,6 @@ void group_rows(const LinearLayout& weights, const std::byte* record, Tile& tile
     V totals[Tile::kRows];
     for (V& total : totals) total = V::zero();
     for (; group < last; ++group, record += group_bytes<Form>(weights)) {
-      if (Form::kElements == NextPanels::kElements || group % 2 == 0) tile.next.ask();
       add_group<Form>(weights, record, group, tile, totals);
     }
     for (int r = 0; r < Tile::kRows; ++r) {

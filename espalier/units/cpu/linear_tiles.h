@@ -318,7 +318,7 @@ class GroupKernel {
 
   void run(int64_t first_panel, int64_t last_panel) {
     const int64_t groups = p_.weights.padded_columns / Form::kElements;
-    Tiles::configure(kTokens * kPlanes, Form::kElements);
+    Tiles::configure(kTokens * kPlanes, Form::kChunk);
     for_each_strip(
         p_, first_panel, last_panel, p_.tiles.count * groups,
         [&](const int64_t* panels, int64_t strip, int64_t count, PanelPrefetch& prefetch) {
@@ -338,7 +338,8 @@ class GroupKernel {
 
  private:
   static constexpr int64_t kBlockGroups = kBlockElements / Form::kElements;
-  static constexpr int64_t kQuantBytes = Form::kElements * kPanelOutputs;  // as bytes
+  static constexpr int64_t kChunkBytes = Form::kChunk * kPanelOutputs;  // as bytes
+  static constexpr int64_t kBlockBytes = kBlockElements * kPanelOutputs;
 
   float* totals(int64_t tile) { return totals_ + tile * kTokens * 2 * kPanelOutputs; }
 
@@ -351,11 +352,13 @@ class GroupKernel {
       quants_[panel] = records;
       quants_stride_ = record_bytes_;
       if constexpr (Form::kNibbles) {
-        quants_[panel] = unpacked_ + panel * kBlockGroups * kQuantBytes;
-        quants_stride_ = kQuantBytes;
+        std::byte* bytes = unpacked_ + panel * kBlockBytes;
+        quants_[panel] = bytes;
+        quants_stride_ = Form::kChunks * kChunkBytes;
         for (int64_t group = 0; group < last - first; ++group) {
-          unpack_nibbles<Form>(records + group * record_bytes_,
-                               unpacked_ + (panel * kBlockGroups + group) * kQuantBytes);
+          const std::byte* record = records + group * record_bytes_;
+          for (int64_t chunk = 0; chunk < Form::kChunks; ++chunk, bytes += kChunkBytes)
+            unpack_nibbles<Form>(record + chunk * Form::kChunkBytes, bytes);
         }
       }
     }
@@ -400,15 +403,19 @@ class GroupKernel {
                                               const ActivationRow* rows, int64_t first,
                                               V (*totals)[2]) {
     constexpr int64_t kRowBytes = kPanelOutputs * kStepElements;
-    Tiles::template load<4 + kSet>(a + group * Form::kElements, p_.plane_stride());
-    Tiles::template load<6>(quants_[0] + group * quants_stride_, kRowBytes);
-    Tiles::template load<7>(quants_[1] + group * quants_stride_, kRowBytes);
-    unrolled<2>([&](auto panel) ESPALIER_INLINE {
-      constexpr int kTile = 2 * kSet + panel;
-      if (group >= 2) Tiles::template store<kTile>(sums_ + kTile * kTileSums);
-      Tiles::template zero<kTile>();
-      Tiles::template dot<kTile, 4 + kSet, 6 + panel>();
-    });
+    for (int64_t chunk = 0; chunk < Form::kChunks; ++chunk) {
+      const int64_t at = group * quants_stride_ + chunk * kChunkBytes;
+      Tiles::template load<4 + kSet>(a + group * Form::kElements + chunk * Form::kChunk,
+                                     p_.plane_stride());
+      Tiles::template load<6>(quants_[0] + at, kRowBytes);
+      Tiles::template load<7>(quants_[1] + at, kRowBytes);
+      unrolled<2>([&](auto panel) ESPALIER_INLINE {
+        constexpr int kTile = 2 * kSet + panel;
+        if (chunk == 0 && group >= 2) Tiles::template store<kTile>(sums_ + kTile * kTileSums);
+        if (chunk == 0) Tiles::template zero<kTile>();
+        Tiles::template dot<kTile, 4 + kSet, 6 + panel>();
+      });
+    }
     if (group >= 2) finish_group<kSet, true>(rows, first, group - 2, totals);
   }
 
@@ -420,16 +427,12 @@ class GroupKernel {
       Tiles::template store<2 * kSet>(set_sums);
       Tiles::template store<2 * kSet + 1>(set_sums + kTileSums);
     }
+    const std::byte* const at[2] = {scales_[0] + group * record_bytes_,
+                                    scales_[1] + group * record_bytes_};
     V scales[2], offsets[2];
-    for (int panel = 0; panel < 2; ++panel) {
-      const std::byte* at = scales_[panel] + group * record_bytes_;
-      scales[panel] = load_scales<V>(at, p_.weights.wide_scales);
-      if constexpr (Form::kOffsets)
-        offsets[panel] =
-            load_scales<V>(at + scales_bytes<Form>(p_.weights), p_.weights.wide_scales);
-    }
+    load_scales<Form>(p_.weights.scales, at, scales, offsets);
     unrolled<kTokens>([&](auto i) ESPALIER_INLINE {
-      const int32_t sum = group_sums<Form>(rows[i])[first + group];
+      const int32_t sum = group_sum<Form>(rows[i], first + group);
       unrolled<2>([&](auto panel) ESPALIER_INLINE {
         const int32_t* sums = set_sums + panel * kTileSums + i * kPlanes * kPanelOutputs;
         V& total = totals[i][panel];
@@ -453,7 +456,7 @@ class GroupKernel {
   const std::byte* quants_[2] = {};  // of the block's groups, quants_stride_ apart
   const std::byte* scales_[2] = {};  // record_bytes_ apart
   int64_t quants_stride_ = 0, record_bytes_ = 0;
-  alignas(64) std::byte unpacked_[Form::kNibbles ? 2 * kBlockGroups * kQuantBytes : 1];
+  alignas(64) std::byte unpacked_[Form::kNibbles ? 2 * kBlockBytes : 1];
   alignas(64) int32_t sums_[4 * kTileSums];
   alignas(64) float totals_[kStripTiles * kTokens * 2 * kPanelOutputs];
 };

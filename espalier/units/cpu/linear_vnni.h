@@ -190,32 +190,34 @@ void int8_tile(const LinearLayout& weights, Tile<Shape>& tile) {
 // One group: its sums, then fp32 into totals[row][panel]. `offset` is where its record starts in
 // the panels.
 template <class Form, class Shape>
-[[gnu::always_inline]] inline void add_group(const LinearLayout& weights, const Tile<Shape>& tile,
+[[gnu::always_inline]] inline void add_group(const LinearLayout& weights, Tile<Shape>& tile,
                                              int64_t group, int64_t offset,
                                              __m512 (*totals)[Shape::kPanels]) {
   Sums<Shape> sums;
   clear(sums);
-  add_steps<Form::kNibbles, Form::kElements>(tile, offset, group * Form::kElements, sums);
-  const int64_t scales_at = offset + Form::kQuantBytes;
-  __m512 scales[Shape::kPanels], offsets[Shape::kPanels];
-  unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
-    const std::byte* p = tile.panel[panel] + scales_at;
-    scales[panel] = load_scales<Vec16Avx512>(p, weights.wide_scales).value;
-    if constexpr (Form::kOffsets) {
-      offsets[panel] =
-          load_scales<Vec16Avx512>(p + scales_bytes<Form>(weights), weights.wide_scales).value;
-    }
-  });
+  int64_t chunk = group * Form::kChunks;
+  do {
+    ask_for_chunk<Form>(chunk, tile.next);
+    add_steps<Form::kNibbles, Form::kChunk>(tile, offset, chunk * Form::kChunk, sums);
+    offset += Form::kChunkBytes;
+    ++chunk;
+    if constexpr (Form::kChunks > 1) keep_in_registers(sums);
+  } while (chunk < (group + 1) * Form::kChunks);
+  const std::byte* scales_at[Shape::kPanels];
+  for (int panel = 0; panel < Shape::kPanels; ++panel)
+    scales_at[panel] = tile.panel[panel] + offset;
+  Vec16Avx512 scales[Shape::kPanels], offsets[Shape::kPanels];
+  load_scales<Form>(weights.scales, scales_at, scales, offsets);
   unrolled<Shape::kRows>([&](auto row) ESPALIER_INLINE {
-    const __m512i sum = _mm512_set1_epi32(group_sums<Form>(tile.row[row])[group]);
+    const __m512i sum = _mm512_set1_epi32(group_sum<Form>(tile.row[row], group));
     const __m512i correction = Form::kZeroPoint == 0
                                    ? _mm512_setzero_si512()
                                    : _mm512_slli_epi32(sum, Form::kZeroPoint == 8 ? 3 : 7);
     unrolled<Shape::kPanels>([&](auto panel) ESPALIER_INLINE {
       __m512& total = totals[row][panel];
-      total = _mm512_fmadd_ps(scales[panel], finish<row, panel>(sums, correction), total);
+      total = _mm512_fmadd_ps(scales[panel].value, finish<row, panel>(sums, correction), total);
       if constexpr (Form::kOffsets)
-        total = _mm512_fmadd_ps(offsets[panel], _mm512_cvtepi32_ps(sum), total);
+        total = _mm512_fmadd_ps(offsets[panel].value, _mm512_cvtepi32_ps(sum), total);
     });
   });
 }
@@ -233,7 +235,6 @@ void group_tile(const LinearLayout& weights, Tile<Shape>& tile) {
       totals[i / Shape::kPanels][i % Shape::kPanels] = _mm512_setzero_ps();
     });
     for (int64_t group = block * kBlockGroups; group < last; ++group, offset += record_bytes) {
-      if (Form::kElements == NextPanels::kElements || group % 2 == 0) tile.next.ask();
       add_group<Form>(weights, tile, group, offset, totals);
     }
     unrolled<Shape::kRows * Shape::kPanels>([&](auto i) ESPALIER_INLINE {

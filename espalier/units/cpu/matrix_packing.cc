@@ -26,10 +26,19 @@ std::array<std::span<const std::byte>, 3> samples_of(std::span<const std::byte> 
   return {bytes.first(size), bytes.subspan((bytes.size() - size) / 2, size), bytes.last(size)};
 }
 
-uint64_t sample_checksum(std::span<const std::byte> bytes) {
-  std::array<uint64_t, 3> checksums = {};
-  std::ranges::transform(samples_of(bytes), checksums.begin(), checksum);
+uint64_t sample_checksum(const TensorView& view) {
+  std::vector<uint64_t> checksums;
+  for (const auto part : view.stored()) {
+    for (const auto sample : samples_of(part)) checksums.push_back(checksum(sample));
+  }
   return checksum(std::as_bytes(std::span(checksums)));
+}
+
+std::string encoding_text(const TensorView& view) {
+  std::string text(espalier::name_of(view.encoding));
+  if (encoding_info(view.encoding).scales_beside)
+    text += fmt::format(" ({} scales)", espalier::name_of(view.beside.encoding));
+  return text;
 }
 
 std::string_view name_of(FloatMode floats) {
@@ -81,14 +90,15 @@ std::string MatrixPacking::key(const std::string& identity) const {
                                 kPanelOutputs, name_of(floats_), identity);
   // Hundreds of places: a disk that is asked for all of them at once answers far sooner.
   for (const SourceMatrix& source : sources_) {
-    for (const auto sample : samples_of(source.rows.bytes)) read_ahead(sample);
+    for (const auto part : source.rows.stored()) {
+      for (const auto sample : samples_of(part)) read_ahead(sample);
+    }
   }
   for (size_t i = 0; i < sources_.size(); ++i) {
     const SourceMatrix& source = sources_[i];
-    key +=
-        fmt::format("{} {} of {}: rows {} + {}, {} columns, sample {:016x}\n", offsets_[i],
-                    name_of(source.rows.encoding), source.tensor, source.first_row,
-                    source.rows.rows(), source.rows.columns(), sample_checksum(source.rows.bytes));
+    key += fmt::format("{} {} of {}: rows {} + {}, {} columns, sample {:016x}\n", offsets_[i],
+                       encoding_text(source.rows), source.tensor, source.first_row,
+                       source.rows.rows(), source.rows.columns(), sample_checksum(source.rows));
   }
   return key;
 }
@@ -100,8 +110,7 @@ Status MatrixPacking::pack(size_t block, std::byte* out) const {
   const int64_t first_row = part.first_panel * kPanelOutputs;
   const int64_t row_count =
       std::min(part.panel_count * kPanelOutputs, source.rows.rows() - first_row);
-  map_pages(source.rows.bytes.subspan(static_cast<size_t>(first_row * source.rows.row_bytes()),
-                                      static_cast<size_t>(row_count * source.rows.row_bytes())));
+  for (const auto stored : source.rows.row_range(first_row, row_count).stored()) map_pages(stored);
   const Status status = matrix.pack_panels(source.rows, part.first_panel, part.panel_count, out);
   if (!status.ok()) return status.error().with_context(source.tensor);
   const int64_t packed_bytes = part.panel_count * matrix.layout().panel_bytes;

@@ -19,7 +19,7 @@ namespace espalier::units::cpu {
 
 // What packed bytes of the same weights and options look like: another number where linear_layout.h
 // or linear_pack.cc write others than before. A test holds it against checksums of packed weights.
-inline constexpr int kPackedVersion = 1;
+inline constexpr int kPackedVersion = 2;
 
 struct SourceMatrix {
   std::string tensor;

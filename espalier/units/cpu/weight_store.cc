@@ -72,7 +72,7 @@ Status WeightStore::fill_floats(const Weights& weights) {
     if (piece.role == Role::kMatrix) continue;
     ASSIGN_OR_RETURN(const TensorView view, program::weight_view(piece.weight, weights));
     std::vector<float> stored(static_cast<size_t>(view.element_count()));
-    dequantize(view.encoding, view.bytes, stored);
+    dequantize(view, stored);
     RETURN_IF_ERROR(check_finite(fmt::format("tensor '{}'", piece.weight.tensor), stored));
     if (piece.role == Role::kVector) {
       piece.floats = std::move(stored);

@@ -11,11 +11,7 @@ namespace {
 constexpr int64_t kSmallElements = 1 << 20;
 
 void read(const TensorView& view, int64_t first_row, int64_t row_count, std::span<float> out) {
-  const auto row_bytes = static_cast<size_t>(view.row_bytes());
-  dequantize(view.encoding,
-             view.bytes.subspan(static_cast<size_t>(first_row) * row_bytes,
-                                static_cast<size_t>(row_count) * row_bytes),
-             out);
+  dequantize(view.row_range(first_row, row_count), out);
 }
 
 // Looks at every element of what is read a row at a time later.

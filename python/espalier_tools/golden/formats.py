@@ -1,4 +1,4 @@
-"""Files written by gguf-py, safetensors and transformers, with what these libraries read back from them.
+"""Files written by gguf-py, safetensors, transformers and MLX, with what these libraries read back from them.
 
 encodings.gguf, encodings.safetensors   random blocks of every quantised type, and gguf-py's fp32 values of them
 dtypes.safetensors                      a tensor of each dtype, and "<name>.fp32": torch's conversion
@@ -7,12 +7,15 @@ split/                                  a GGUF file in three parts
 architectures/                          tiny models of each architecture in GGUF, under gguf-py's names; expected.json
                                         has transformers' names, shapes and configuration
 checkpoint/                             a sharded model directory, as transformers saves it
+affine/                                 a module of each affine encoding and type of scales, quantised by MLX; expected
+                                        has its fp32 values ("<name>.fp32") and its products with "x" ("<name>.product")
 """
 
 import json
 import shutil
 
 import gguf
+import mlx.core as mx
 import numpy
 import safetensors.numpy
 import safetensors.torch
@@ -219,6 +222,32 @@ def write_checkpoint() -> None:
     (FOLDER / "checkpoint/expected.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 
+AFFINE_ROWS = 3
+AFFINE_COLUMNS = 256
+
+
+def write_affine(rng: numpy.random.Generator) -> None:
+    x = mx.array(rng.normal(0, 1, (2, AFFINE_COLUMNS)).astype(numpy.float32))
+    settings, stored, expected = {"group_size": 64, "bits": 4, "mode": "affine"}, {}, {"x": x}
+    for bits in (4, 8):
+        for group_size in (32, 64, 128):
+            for dtype in (mx.float16, mx.bfloat16, mx.float32):
+                name = f"{bits} bits, groups of {group_size}, {str(dtype).split('.')[-1]}"
+                weights = mx.array(rng.normal(0, 0.05, (AFFINE_ROWS, AFFINE_COLUMNS)).astype(numpy.float32))
+                words, *scales = mx.quantize(weights.astype(dtype), group_size, bits)
+                stored |= {f"{name}.{part}": array for part, array in zip(("weight", "scales", "biases"), (words, *scales))}
+                settings[name] = {"group_size": group_size, "bits": bits, "mode": "affine"}
+                wide = [array.astype(mx.float32) for array in scales]
+                expected[f"{name}.fp32"] = mx.dequantize(words, *wide, group_size, bits)
+                expected[f"{name}.product"] = mx.quantized_matmul(x, words, *wide, True, group_size, bits)
+    folder = FOLDER / "affine"
+    folder.mkdir()
+    mx.save_safetensors(str(folder / "model.safetensors"), stored, metadata={"format": "mlx"})
+    mx.save_safetensors(str(folder / "expected.safetensors"), expected)
+    text = json.dumps({"model_type": "none", "quantization": settings, "quantization_config": settings}, indent=1)
+    (folder / "config.json").write_text(text + "\n")
+
+
 def main() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
@@ -229,6 +258,7 @@ def main() -> None:
     write_split()
     write_architectures()
     write_checkpoint()
+    write_affine(rng)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Writes tests/golden/models/<name>/{config.json, model.safetensors, golden.json}, one directory a case of CASES. golden.json
 holds token sequences with the log-probability that transformers (fp32, eager attention, no cache) gives to each id after the
-first, and the id that it finds most probable at each place. Weights are stored as fp16 or bf16 and both sides compute with
-the stored values. Configurations are read back through transformers' own loader, so that the older forms of config.json
+first, and the id that it finds most probable at each place. Weights are stored as fp16 or bf16, or quantised by mlx-lm
+(MLX_CASES), and both sides compute with the stored values. Configurations are read back through transformers' own loader, so that the older forms of config.json
 (LEGACY) are checked too.
 
 Run from python/:  python -m espalier_tools.golden.models
@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from espalier_tools.golden import GOLDEN
+from espalier_tools.golden import GOLDEN, mlx_checkpoint
 
 VOCAB = 131
 
@@ -107,6 +107,32 @@ CASES = {
     ),
 }
 
+# Rows of 64 and of 96: mlx-lm leaves alone what is no multiple of the group.
+WIDE = {"hidden_size": 64, "intermediate_size": 96}
+
+# name: (dtype of the scales, configuration, arguments of mlx_checkpoint.quantise)
+MLX_CASES = {
+    "mlx_llama_4bit": (
+        "float16",
+        llama(**WIDE),
+        {
+            "group_size": 32,
+            "bits": 4,
+            "modules": {"v_proj": {"group_size": 64, "bits": 8, "mode": "affine"}, "0.mlp.up_proj": False},
+        },
+    ),
+    "mlx_qwen2_8bit": (
+        "float32",
+        SMALL | WIDE | {"model_type": "qwen2", "tie_word_embeddings": True},
+        {"group_size": 64, "bits": 8, "modules": {}},
+    ),
+    "mlx_lfm2_4bit": (
+        "bfloat16",
+        lfm2("ca", hidden_size=64, block_dim=64, block_ff_dim=128),  # mlx-lm wants block_dim
+        {"group_size": 64, "bits": 4, "modules": {"w2": {"group_size": 128, "bits": 8, "mode": "affine"}}},
+    ),
+}
+
 # Cases whose config.json is rewritten to the keys of older exports.
 LEGACY = {"lfm2_legacy", "llama_legacy_linear"}
 
@@ -178,9 +204,26 @@ def write_case(
 ) -> None:
     save_checkpoint(directory, settings, dtype, legacy, seed)
     model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
+    write_scores(directory, model, settings["vocab_size"], lengths, seed)
+
+
+def write_mlx_case(directory: pathlib.Path, settings: dict, dtype: str, quantisation: dict, seed: int) -> None:
+    save_checkpoint(directory, settings, dtype, False, seed)
+    model = AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, attn_implementation="eager")
+    mlx_checkpoint.quantise(directory, **quantisation)
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}  # MLX's convolutions have others
+    tensors = {name: tensor.reshape(shapes[name]) for name, tensor in mlx_checkpoint.dequantised(directory).items()}
+    if settings.get("tie_word_embeddings", True):
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+    model.load_state_dict(tensors)
+    write_scores(directory, model, settings["vocab_size"], [1, 2, 9, 70], seed)
+
+
+def write_scores(
+    directory: pathlib.Path, model: torch.nn.Module, vocab: int, lengths: list[int], seed: int
+) -> None:
     model.eval()
     draw = random.Random(seed)
-    vocab = settings["vocab_size"]
     sequences = [score(model, [draw.randrange(vocab) for _ in range(length)]) for length in lengths]
     (directory / "golden.json").write_text(json.dumps({"sequences": sequences}, separators=(",", ":")) + "\n")
 
@@ -242,6 +285,8 @@ def main() -> None:
     shutil.rmtree(GOLDEN / "models", ignore_errors=True)
     for number, (name, (dtype, settings)) in enumerate(CASES.items()):
         write_case(GOLDEN / "models" / name, settings, dtype, name in LEGACY, [1, 2, 9, 70], seed=number)
+    for number, (name, (dtype, settings, quantisation)) in enumerate(MLX_CASES.items()):
+        write_mlx_case(GOLDEN / "models" / name, settings, dtype, quantisation, seed=100 + number)
 
 
 if __name__ == "__main__":

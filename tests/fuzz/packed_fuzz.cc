@@ -57,7 +57,7 @@ PackedContent choose_content(Choices& choices) {
 
 std::string head_of(const PackedContent& content) {
   std::string head = "espalier packed weights\n" + content.key + '\0';
-  while (head.size() % 4096 != 0) head += '\0';
+  head.resize((head.size() + 4095) / 4096 * 4096);
   return head;
 }
 
@@ -101,10 +101,12 @@ bool is_valid(std::string_view file, const PackedContent& content) {
 void change(std::string& file, const PackedContent& content, Choices& choices) {
   while (!choices.bytes.empty()) {
     switch (choices.next() % 4) {
-      case 0:
-        if (!file.empty())
-          file[choices.next_place(file.size())] = static_cast<char>(choices.next());
+      case 0: {
+        if (file.empty()) break;
+        const size_t place = choices.next_place(file.size());
+        file[place] = static_cast<char>(choices.next());
         break;
+      }
       case 1:
         file.resize(choices.next_place(file.size() + 1));
         break;

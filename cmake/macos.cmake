@@ -1,5 +1,5 @@
 # Toolchain: macOS on Apple silicon, compiled and linked on Linux by Zig's clang, which brings Apple's interfaces. Nothing
-# can be run. PCRE2 and utf8proc are left to be found at run time (CrossDependencies.cmake).
+# can be run.
 set(CMAKE_SYSTEM_NAME Darwin)
 set(CMAKE_SYSTEM_PROCESSOR arm64)
 file(GLOB zig_folder ${CMAKE_CURRENT_LIST_DIR}/../.venv/lib/python3*/site-packages/ziglang)
@@ -12,4 +12,3 @@ foreach(tool ar ranlib)  # CMake wants a program alone
   file(CHMOD ${CMAKE_${name}} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endforeach()
 set(CMAKE_INSTALL_NAME_TOOL true)  # asked for, never needed
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-undefined,dynamic_lookup")

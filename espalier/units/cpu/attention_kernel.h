@@ -139,9 +139,8 @@ void weigh_values(const AttentionTile& tile, const AttentionScratch& scratch, co
     weights[m] = scratch.scores + m * scratch.score_stride;
     unrolled<kVectors>([&](auto i) ESPALIER_INLINE { sums[m * kVectors + i] = V::zero(); });
   });
-  const uint16_t* value = tile.values + d;
-  for (int64_t p = 0; p < tile.committed; ++p, value += stride)
-    add_position<V, kQueries, kVectors>(value, weights, p, sums);
+  for (int64_t p = 0; p < tile.committed; ++p)
+    add_position<V, kQueries, kVectors>(tile.values + p * stride + d, weights, p, sums);
   unrolled<kQueries>([&](auto m) ESPALIER_INLINE {
     const AttentionQuery& query = tile.queries[m];
     const float* path_weights = weights[m] + tile.committed;

@@ -100,24 +100,24 @@ std::span<const std::byte> bytes_of(const PackedBlock& block, const std::byte* p
   return {payload + block.offset, static_cast<size_t>(block.byte_count)};
 }
 
-Error unusable(const std::string& path, std::string expected, std::string actual) {
-  return Error{.what = fmt::format("'{}' does not hold the packed weights", path),
+Error unusable(const std::string& name, std::string expected, std::string actual) {
+  return Error{.what = fmt::format("'{}' does not hold the packed weights", name),
                .expected = std::move(expected),
                .actual = std::move(actual),
                .fix = "It is made anew."};
 }
 
 // Size and head; then the payload can be looked at.
-Status check_shape(const MappedFile& file, const PackedContent& content) {
-  const auto bytes = file.bytes();
+Status check_shape(const std::string& name, std::span<const std::byte> bytes,
+                   const PackedContent& content) {
   const int64_t expected_bytes = packed_file_bytes(content);
   if (static_cast<int64_t>(bytes.size()) != expected_bytes) {
-    return unusable(file.path(), fmt::format("{} bytes", expected_bytes),
+    return unusable(name, fmt::format("{} bytes", expected_bytes),
                     fmt::format("{} bytes", bytes.size()));
   }
   const std::string head = head_of(content);
   if (std::memcmp(bytes.data(), head.data(), head.size()) != 0) {
-    return unusable(file.path(), "the head of this model", "another one");
+    return unusable(name, "the head of this model", "another one");
   }
   return Ok{};
 }
@@ -159,23 +159,29 @@ Status write_packed_file(const std::string& path, const PackedContent& content, 
   return file.finish(Durability::kWhenWritten);
 }
 
+Result<const std::byte*> find_payload(const std::string& name, std::span<const std::byte> bytes,
+                                      const PackedContent& content, ThreadPool& pool) {
+  RETURN_IF_ERROR(check_shape(name, bytes, content));
+  const std::byte* payload = bytes.data() + head_bytes(content);
+  const std::byte* table = payload + content.byte_count();
+  read_ahead(bytes);
+  RETURN_IF_ERROR(for_each_block(content, pool, [&](int, size_t index) -> Status {
+    const auto block = bytes_of(content.blocks[index], payload);
+    uint64_t expected;
+    std::memcpy(&expected, table + index * sizeof(expected), sizeof(expected));
+    map_pages(block);
+    const uint64_t actual = checksum(block);
+    if (actual == expected) return Ok{};
+    return unusable(name, fmt::format("block {} with checksum {:016x}", index, expected),
+                    fmt::format("{:016x}", actual));
+  }));
+  return payload;
+}
+
 Result<PackedPayload> read_packed_file(const std::string& path, const PackedContent& content,
                                        ThreadPool& pool) {
   ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  RETURN_IF_ERROR(check_shape(*file, content));
-  const std::byte* payload = file->bytes().data() + head_bytes(content);
-  const std::byte* table = payload + content.byte_count();
-  read_ahead(file->bytes());
-  RETURN_IF_ERROR(for_each_block(content, pool, [&](int, size_t index) -> Status {
-    const auto bytes = bytes_of(content.blocks[index], payload);
-    uint64_t expected;
-    std::memcpy(&expected, table + index * sizeof(expected), sizeof(expected));
-    map_pages(bytes);
-    const uint64_t actual = checksum(bytes);
-    if (actual == expected) return Ok{};
-    return unusable(path, fmt::format("block {} with checksum {:016x}", index, expected),
-                    fmt::format("{:016x}", actual));
-  }));
+  ASSIGN_OR_RETURN(const std::byte* payload, find_payload(path, file->bytes(), content, pool));
   return PackedPayload{payload, std::move(file)};
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,11 @@ Result<PackedPayload> pack_into_memory(const PackedContent& content, ThreadPool&
 int64_t packed_file_bytes(const PackedContent& content);
 // Packs into a file that appears under `path` when it is whole. In memory are a few blocks at most.
 Status write_packed_file(const std::string& path, const PackedContent& content, ThreadPool& pool);
-// Maps the file and checks all of it, which also leaves its pages mapped.
+// The payload in the bytes of a packed file, after a check of all of them; errors call the file by
+// `name`.
+Result<const std::byte*> find_payload(const std::string& name, std::span<const std::byte> bytes,
+                                      const PackedContent& content, ThreadPool& pool);
+// Maps the file and finds the payload in it, which also leaves its pages mapped.
 Result<PackedPayload> read_packed_file(const std::string& path, const PackedContent& content,
                                        ThreadPool& pool);
 

@@ -288,8 +288,14 @@ using TileFunction = void (*)(const LinearLayout&, const ActivationLayout&, int6
 
 // Rows of the tallest tile of two panels: int8 keeps its fp32 results in memory (it needs them once in 512 k), groups in
 // registers.
-template <class Form>
-inline constexpr int kTileHeight = std::is_same_v<Form, ChannelForm> ? 6 : 4;
+template <class Form, int kPlanes>
+constexpr int tile_rows() {
+  if constexpr (std::is_same_v<Form, ChannelForm>) {
+    return 6;
+  } else {
+    return kPlanes == 1 ? 5 : 4;
+  }
+}
 
 // Few rows: more than these are faster by twos of panels, because nibbles must be unpacked, and scales loaded, for each.
 template <class Form>
@@ -321,7 +327,7 @@ void stream_panels(const LinearLayout& weights, const ActivationLayout& x, int64
 template <class Form, int kPlanes>
 void tiled_panels(const LinearLayout& weights, const ActivationLayout& x, int64_t row_count,
                   int64_t first_panel, int64_t last_panel, float* y, int64_t y_stride) {
-  constexpr int kMaxRows = kTileHeight<Form>;
+  constexpr int kMaxRows = tile_rows<Form, kPlanes>();
   const int64_t tiles = (row_count + kMaxRows - 1) / kMaxRows;
   for (int64_t panel = first_panel; panel < last_panel; panel += 2) {
     const int64_t panel_end = panel + 2 < last_panel ? panel + 2 : last_panel;

@@ -20,7 +20,10 @@ def slug(words: str) -> str:
 
 
 def machine_of(entry: dict) -> str:
-    return entry["machine"].get("Model name", "unknown machine")
+    """Virtual machines hide the name of the processor, not its family."""
+    machine = entry["machine"]
+    numbers = [f"{field} {machine[key]}" for field, key in (("family", "CPU family"), ("model", "Model")) if key in machine]
+    return " ".join([machine.get("Model name", "unknown machine"), *numbers])
 
 
 def commit_of(entry: dict) -> str:

@@ -129,5 +129,5 @@ def main() -> None:
     for benchmark, (title, section) in SECTIONS.items():
         for entry in (entry for entry in chosen if entry["benchmark"] == benchmark):
             model = f", {entry['model']['file']}" if entry["model"] else ""
-            parts += [f"## {title}{model}\n", origin(entry), section(entry)]
+            parts += [f"## {title}{model}, {machine_of(entry)}\n", origin(entry), section(entry)]
     (FOLDER / "results.md").write_text("\n".join(parts))

@@ -96,7 +96,10 @@ void decode_q5_1(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, 
 void decode_q8_0(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, q[32]
   out.scale = load_half(block);
   out.offset = kNoOffset;
-  for (int64_t j = 0; j < 32; ++j) out.q[j] = load<int8_t>(block + 2 + j);
+  for (int64_t j = 0; j < 32; ++j) {
+    const int8_t q = load<int8_t>(block + 2 + j);
+    out.q[j] = q;
+  }
 }
 
 void decode_iq4_nl(const std::byte* block, int64_t, QuantizedGroup& out) {  // d, index[16]

@@ -152,18 +152,20 @@ void read_through_folder(const std::string& file, const PackedContent& content, 
   std::filesystem::remove(path);
 }
 
-}  // namespace
-}  // namespace espalier::units::cpu
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace espalier::units::cpu;
-  static espalier::ThreadPool pool(1);
-  Choices choices{{data, size}};
+void write_change_and_read(Choices choices) {
+  static ThreadPool pool(1);
   const PackedContent written = choose_content(choices);
   const PackedContent read = choices.next() % 2 == 0 ? written : choose_content(choices);
   std::string file = file_of(written);
   change(file, read, choices);
   read_bytes(file, read, pool);
   read_through_folder(file, read, pool);
+}
+
+}  // namespace
+}  // namespace espalier::units::cpu
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  espalier::units::cpu::write_change_and_read({{data, size}});
   return 0;
 }

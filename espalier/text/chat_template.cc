@@ -129,9 +129,9 @@ ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
-Result<ChatTemplate> ChatTemplate::parse(std::string source) {
+Result<ChatTemplate> ChatTemplate::parse(const std::string& source) {
   auto impl = std::make_unique<Impl>();
-  auto tree = jinja::parse_template(std::move(source));
+  auto tree = jinja::parse_template(source);
   if (!tree.ok()) return tree.error().with_context("chat template");
   impl->tree = std::move(tree).value();
   jinja::add_builtin_globals(impl->builtins);

@@ -38,7 +38,7 @@ class Tokenizer;
 class ChatTemplate {
  public:
   // Parse errors name line and column.
-  static Result<ChatTemplate> parse(std::string source);
+  static Result<ChatTemplate> parse(const std::string& source);
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;

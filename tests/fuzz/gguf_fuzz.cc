@@ -4,11 +4,13 @@
 #include "espalier/formats/gguf_names.h"
 #include "tests/fuzz/touch.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace espalier::formats;
-  const auto file = parse_gguf(std::as_bytes(std::span(data, size)), "fuzz");
-  if (!file.ok()) return 0;
-  espalier::touch(file->tensors);
+namespace espalier::formats {
+namespace {
+
+void read_all(std::span<const std::byte> bytes) {
+  const auto file = parse_gguf(bytes, "fuzz");
+  if (!file.ok()) return;
+  touch(file->tensors);
   for (const auto& [name, view] : file->tensors)
     hugging_face_name(*gguf_architecture("lfm2"), name);
   for (const auto& [key, value] : file->metadata.entries()) {
@@ -18,5 +20,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   (void)gguf_config(file->metadata).ok();
   (void)gguf_generation_config(file->metadata).ok();
+}
+
+}  // namespace
+}  // namespace espalier::formats
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  espalier::formats::read_all(std::as_bytes(std::span(data, size)));
   return 0;
 }

@@ -21,9 +21,10 @@ Op& first_op(Program& program, OpKind kind) {
   check_failed(__FILE__, __LINE__, "no such op");
 }
 
-void set(Program& program, OpKind kind, std::string_view name, decltype(Attribute::value) value) {
+void set(Program& program, OpKind kind, std::string_view name,
+         const decltype(Attribute::value)& value) {
   for (Attribute& attribute : first_op(program, kind).attributes) {
-    if (attribute.name == name) attribute.value = std::move(value);
+    if (attribute.name == name) attribute.value = value;
   }
 }
 

@@ -41,7 +41,7 @@ void Dict::set_name(std::string_view name, bool from_user, Value value) {
   set(name_key(name), Value::string(Text(name, from_user)), std::move(value));
 }
 
-Value Value::undefined(std::string message) {
+Value Value::undefined(const std::string& message) {
   auto object = std::make_shared<String>();
   object->text = Text(message, false);
   return Value(Kind::kUndefined, std::move(object));

@@ -65,7 +65,7 @@ struct Namespace;
 class Value {
  public:
   Value() = default;  // None
-  static Value undefined(std::string message);
+  static Value undefined(const std::string& message);
   static Value boolean(bool value, bool from_user = false);
   static Value integer(int64_t value, bool from_user = false);
   static Value real(double value, bool from_user = false);

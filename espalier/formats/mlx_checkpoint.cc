@@ -11,27 +11,23 @@ namespace {
 constexpr std::string_view kWeight = ".weight", kScales = ".scales", kBiases = ".biases";
 constexpr int64_t kWordBits = 32;
 
-struct AffineRow {
-  Encoding encoding;
-  int64_t bits;
-  int64_t group_size;
-};
-constexpr std::array kAffineRows = {
-    AffineRow{Encoding::kAffine4G32, 4, 32},   AffineRow{Encoding::kAffine4G64, 4, 64},
-    AffineRow{Encoding::kAffine4G128, 4, 128}, AffineRow{Encoding::kAffine8G32, 8, 32},
-    AffineRow{Encoding::kAffine8G64, 8, 64},   AffineRow{Encoding::kAffine8G128, 8, 128},
-};
+constexpr std::array kAffineEncodings = {Encoding::kAffine4G32,  Encoding::kAffine4G64,
+                                         Encoding::kAffine4G128, Encoding::kAffine8G32,
+                                         Encoding::kAffine8G64,  Encoding::kAffine8G128};
 
-Result<AffineRow> affine_row(const Json& settings, const std::string& where) {
+int64_t bits_of(const EncodingInfo& info) { return info.block_bytes * 8 / info.block_elements; }
+
+Result<Encoding> affine_encoding(const Json& settings, const std::string& where) {
   ASSIGN_OR_RETURN(const std::string mode, json_string_or(settings, "mode", "affine"));
   ASSIGN_OR_RETURN(const int64_t bits, json_integer(settings, "bits"));
   ASSIGN_OR_RETURN(const int64_t group_size, json_integer(settings, "group_size"));
   // One more factor of all scales of a module, in a tensor of its own.
   ASSIGN_OR_RETURN(const bool has_global_scale, json_bool_or(settings, "global_scale", false));
-  const auto* row = std::ranges::find_if(kAffineRows, [&](const AffineRow& r) {
-    return mode == "affine" && !has_global_scale && r.bits == bits && r.group_size == group_size;
+  const auto* found = std::ranges::find_if(kAffineEncodings, [&](Encoding encoding) {
+    const EncodingInfo& info = encoding_info(encoding);
+    return bits_of(info) == bits && info.block_elements == group_size;
   });
-  if (row != kAffineRows.end()) return *row;
+  if (mode == "affine" && !has_global_scale && found != kAffineEncodings.end()) return *found;
   return Error{
       .what = where + " asks for a quantisation that is not known",
       .expected = "mode affine, 4 or 8 bits, groups of 32, 64 or 128",
@@ -41,19 +37,19 @@ Result<AffineRow> affine_row(const Json& settings, const std::string& where) {
 }
 
 // How a module is quantised: nothing where it is not.
-Result<std::optional<AffineRow>> row_of_module(const Json& quantization,
-                                               const std::string& module) {
+Result<std::optional<Encoding>> encoding_of_module(const Json& quantization,
+                                                   const std::string& module) {
   const std::string where = fmt::format("'quantization' of '{}'", module);
   const Json* own = json_find(quantization, module);
   if (own == nullptr || (own->is_boolean() && own->get<bool>())) {
-    ASSIGN_OR_RETURN(const AffineRow row, affine_row(quantization, "'quantization'"));
-    return std::optional(row);
+    ASSIGN_OR_RETURN(const Encoding encoding, affine_encoding(quantization, "'quantization'"));
+    return std::optional(encoding);
   }
-  if (own->is_boolean()) return std::optional<AffineRow>();
+  if (own->is_boolean()) return std::optional<Encoding>();
   if (own->is_object()) {
-    auto row = affine_row(*own, where);
-    if (!row.ok()) return row.error().with_context(where);
-    return std::optional(*row);
+    const auto encoding = affine_encoding(*own, where);
+    if (!encoding.ok()) return encoding.error().with_context(where);
+    return std::optional(*encoding);
   }
   return Error{.what = where + " is not one",
                .expected = "an object with bits and group_size, true or false",
@@ -78,7 +74,7 @@ bool is_scale_encoding(Encoding encoding) {
 }
 
 // [.., words] and twice [.., groups] as one [.., columns].
-Result<TensorView> join(const std::string& module, const AffineRow& row, const TensorView& words,
+Result<TensorView> join(const std::string& module, Encoding encoding, const TensorView& words,
                         const TensorView& scales, const TensorView& biases) {
   const std::string what = fmt::format("the tensors of '{}' do not fit together", module);
   if (words.encoding != Encoding::kU32) {
@@ -89,20 +85,22 @@ Result<TensorView> join(const std::string& module, const AffineRow& row, const T
     return contradiction(what, "'scales' and 'biases' of one shape in f16, bf16 or f32",
                          described(scales) + " and " + described(biases));
   }
+  const EncodingInfo& info = encoding_info(encoding);
   TensorView joined = words;
-  joined.encoding = row.encoding;
+  joined.encoding = encoding;
   joined.beside = {scales.encoding, scales.bytes, biases.bytes};
   // Groups that are there take bytes of the file, so that nothing overflows.
   const bool has_groups = !scales.bytes.empty() && !words.bytes.empty();
-  const int64_t columns = has_groups ? scales.columns() * row.group_size : 0;
+  const int64_t columns = has_groups ? scales.columns() * info.block_elements : 0;
   if (has_groups && !joined.shape.empty()) joined.shape.back() = columns;
   std::vector<int64_t> expected = joined.shape;
   if (has_groups && !expected.empty()) expected.back() = scales.columns();
-  if (has_groups && scales.shape == expected && words.columns() * kWordBits == columns * row.bits)
+  if (has_groups && scales.shape == expected &&
+      words.columns() * kWordBits == columns * bits_of(info))
     return joined;
   return contradiction(what,
                        fmt::format("[.., columns * {} / 32] words and [.., columns / {}] scales",
-                                   row.bits, row.group_size),
+                                   bits_of(info), info.block_elements),
                        shape_text(words.shape) + " and " + shape_text(scales.shape));
 }
 
@@ -121,13 +119,14 @@ Result<TensorView> join_module(const Json& quantization, const std::string& modu
     return contradiction(fmt::format("'{}' has quantised weights", module),
                          "'quantization' in config.json", "none");
   }
-  ASSIGN_OR_RETURN(const std::optional<AffineRow> row, row_of_module(quantization, module));
-  if (!row) {
+  ASSIGN_OR_RETURN(const std::optional<Encoding> encoding,
+                   encoding_of_module(quantization, module));
+  if (!encoding) {
     return contradiction(fmt::format("'{}' has scales", module),
                          "none, because 'quantization' says false for it",
                          fmt::format("'{}{}'", module, kScales));
   }
-  return join(module, *row, tensors.at(weight_name), scales, tensors.at(biases_name));
+  return join(module, *encoding, tensors.at(weight_name), scales, tensors.at(biases_name));
 }
 
 // A module without scales is one of floats, whatever `quantization` says of it: so `dump` writes a
@@ -173,7 +172,7 @@ Result<Json> quantization_in(const Json& config, const std::string& source) {
       found = *value;
     }
   }
-  if (!found.is_null()) RETURN_IF_ERROR(affine_row(found, "'quantization' in config.json"));
+  if (!found.is_null()) RETURN_IF_ERROR(affine_encoding(found, "'quantization' in config.json"));
   return found;
 }
 

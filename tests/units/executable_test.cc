@@ -175,6 +175,23 @@ TEST_P(CpuExecutable, ATreeGivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// 188 panels of the feed-forward, which threads have in shares of at least two portions: some are late, because there are
+// more threads than cores, and others do their work.
+TEST(WideModel, PanelsTakenFromOtherThreadsGiveTheSameBits) {
+  const TinyModel model = tiny_model(TinyKind::kWide, {64}, {128});
+  const auto tokens = tiny_tokens(100);
+  cpu::CpuUnit unit;
+  std::vector<float> expected;
+  for (const int threads : {1, 2, 3, 5}) {
+    const auto executable = compile(unit, model, options_with(threads));
+    for (int trial = 0; trial < 5; ++trial) {
+      const auto logits = Runner(*executable, model, 128).feed(tokens, 64);
+      if (expected.empty()) expected = logits;
+      EXPECT_EQ(logits, expected) << threads << " threads";
+    }
+  }
+}
+
 TEST_P(CpuExecutable, CommittingAPathOfATreeEqualsDecodingItPlainly) {
   const TinyModel model = tiny_model(kind(), {1, 64}, {128});
   const auto executable = compile(unit_, model, options_with(2));

@@ -21,7 +21,11 @@ namespace espalier::units {
 
 inline constexpr int64_t kTinyHidden = 72, kTinyVocab = 203, kTinySubrange = 50;
 
-enum class TinyKind { kAttention, kHybrid };  // attention alone; a convolution layer below it
+enum class TinyKind {
+  kAttention,  // attention alone
+  kHybrid,     // a convolution layer below it
+  kWide        // whose feed-forward has so many panels that threads take them from each other
+};
 
 struct TinyModel {
   program::ProgramSet programs;
@@ -37,9 +41,9 @@ struct TinyModel {
   }
 };
 
-// Layer "conv": gated short convolution (kernel 3, bias), gated SiLU feed-forward of 100 channels.
+// Layer "conv": gated short convolution (kernel 3, bias), gated SiLU feed-forward of `inner_width` channels.
 inline program::ValueId tiny_conv_layer(program::Builder& b, program::ValueId x,
-                                        program::ValueId gather) {
+                                        program::ValueId gather, int64_t inner_width) {
   constexpr int64_t kHidden = kTinyHidden;
   b.scope("conv.");
   const auto normed = b.rms_norm("normed", x, b.vector("conv.norm", kHidden), 1e-5);
@@ -56,11 +60,11 @@ inline program::ValueId tiny_conv_layer(program::Builder& b, program::ValueId x,
       b.linear("out", b.mul("gated", gate_out, y), b.matrix("conv.out", kHidden, kHidden));
   x = b.add("residual", x, mixed);
   const auto inner = b.rms_norm("ffn_normed", x, b.vector("conv.ffn_norm", kHidden), 1e-5);
-  const auto gate = b.linear("gate", inner, b.matrix("conv.gate", 100, kHidden));
-  const auto up = b.linear("up", inner, b.matrix("conv.up", 100, kHidden));
+  const auto gate = b.linear("gate", inner, b.matrix("conv.gate", inner_width, kHidden));
+  const auto up = b.linear("up", inner, b.matrix("conv.up", inner_width, kHidden));
   return b.add(
       "ffn_residual", x,
-      b.linear("down", b.gated_silu("ffn", gate, up), b.matrix("conv.down", kHidden, 100)));
+      b.linear("down", b.gated_silu("ffn", gate, up), b.matrix("conv.down", kHidden, inner_width)));
 }
 
 // Layer "attn": 6 heads on 2 KV heads of 12 channels, partly rotated, with norms on q and k; GELU
@@ -103,10 +107,10 @@ inline program::Program tiny_program(TinyKind kind, int64_t rows, int64_t kv_row
   auto x = b.input("embeddings", {rows, kTinyHidden}, Encoding::kF32);
   const auto positions = b.input("positions", {rows, 1}, Encoding::kI32);
   const auto ancestors = b.input("ancestors", {rows, rows}, Encoding::kI32);
-  const auto gather = kind == TinyKind::kHybrid ? b.input("conv_gather", {rows, 2}, Encoding::kI32)
-                                                : program::kNone;
+  const bool has_conv = kind != TinyKind::kAttention;
+  const auto gather = has_conv ? b.input("conv_gather", {rows, 2}, Encoding::kI32) : program::kNone;
   const auto selected = b.input("selected", {rows, 1}, Encoding::kI32);
-  if (kind == TinyKind::kHybrid) x = tiny_conv_layer(b, x, gather);
+  if (has_conv) x = tiny_conv_layer(b, x, gather, kind == TinyKind::kWide ? 3000 : 100);
   x = tiny_attention_layer(b, x, positions, ancestors);
   b.scope("");
   x = b.rms_norm("final", b.gather_rows("rows", x, selected), b.vector("norm", kTinyHidden), 1e-5);

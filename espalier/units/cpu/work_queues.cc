@@ -36,10 +36,11 @@ void WorkQueues::fill(const Interval& interval, size_t number, const Call& call,
 void WorkQueues::run(std::span<const Interval> intervals, const Call& call, ThreadPool& pool) {
   for (int thread = 0; thread < thread_count_; ++thread) fill(intervals[0], 0, call, thread);
   pool.run([&](int thread) {
-    run_interval(intervals[0], 0, call, thread);
-    for (size_t number = 1; number < intervals.size(); ++number) {
-      fill(intervals[number], number, call, thread);
-      pool.barrier();
+    for (size_t number = 0; number < intervals.size(); ++number) {
+      if (number > 0) {
+        fill(intervals[number], number, call, thread);
+        pool.barrier();
+      }
       run_interval(intervals[number], number, call, thread);
     }
   });

@@ -1,0 +1,100 @@
+"""python -m espalier_tools.train COMMAND: trains models on CPU cores, in legs. The same command again goes on.
+
+nano            the LFM2 assistant that the repository ships: tokenizer, training, evaluation
+nano-evaluate   exact calls, refusals, talk and perplexity of a nano
+drafter         a DSpark drafter for any Llama or LFM2 target: its text, training, evaluation
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import torch
+
+from espalier_tools.train.files import DiskFull, write_json
+
+
+def nano(options: argparse.Namespace) -> bool:
+    from espalier_tools.train.nano import evaluate, ship
+    from espalier_tools.train.nano.train import trained, train
+
+    if not train(options.out / "run", options.steps, options.leg_minutes, options.rate):
+        return False
+    network, tokenizer = trained(options.out / "run")
+    ship.save(network, tokenizer, options.out / "nano")
+    result = evaluate.evaluate(*ship.load(options.out / "nano"), options.count)
+    write_json(options.out / "evaluation.json", result)
+    print(json.dumps(result["percent"]))
+    return True
+
+
+def nano_evaluate(options: argparse.Namespace) -> bool:
+    from espalier_tools.train.nano import evaluate, ship
+
+    result = evaluate.evaluate(*ship.load(options.model), options.count, options.seed)
+    if options.out:
+        write_json(options.out, result)
+    print(json.dumps({"percent": result["percent"], "perplexity": result["perplexity"]}))
+    return True
+
+
+def drafter(options: argparse.Namespace) -> bool:
+    from espalier_tools.train.drafter.make import make
+    from espalier_tools.train.drafter.train import Recipe
+
+    recipe = Recipe(
+        layers=options.layers,
+        block=options.block,
+        draft_vocab=options.draft_vocab or None,
+        steps=options.steps,
+        mask_token=options.mask_token,
+    )
+    return make(options.target, options.out, recipe, options.shards, options.leg_minutes)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=1, help="of torch; one a core is fastest for several runs")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    command = commands.add_parser("nano", help="train, evaluate and write nano")
+    command.add_argument("--out", type=pathlib.Path, required=True)
+    command.add_argument("--steps", type=int, default=8000)
+    command.add_argument("--rate", type=float, default=2e-3)
+    command.add_argument("--leg-minutes", type=float, default=115)
+    command.add_argument("--count", type=int, default=500, help="cases of each kind in the evaluation")
+
+    command = commands.add_parser("nano-evaluate", help="evaluate a nano")
+    command.add_argument("--model", type=pathlib.Path, required=True)
+    command.add_argument("--count", type=int, default=500)
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--out", type=pathlib.Path)
+
+    command = commands.add_parser("drafter", help="text, training and evaluation of a drafter")
+    command.add_argument("--target", type=pathlib.Path, required=True, help="HF directory or GGUF file")
+    command.add_argument("--out", type=pathlib.Path, required=True)
+    command.add_argument("--shards", type=int, default=20, help="of 256 prompts each")
+    command.add_argument("--layers", type=int, default=1)
+    command.add_argument("--block", type=int, default=6, help="tokens proposed at once")
+    command.add_argument("--draft-vocab", type=int, default=16384, help="tokens that can be proposed; 0: all")
+    command.add_argument("--mask-token", default="<|endoftext|>", help="a token that never stands in text")
+    command.add_argument("--steps", type=int, default=20000)
+    command.add_argument("--leg-minutes", type=float, default=115)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    torch.set_num_threads(options.threads)
+    command = {"nano": nano, "nano-evaluate": nano_evaluate, "drafter": drafter}[options.command]
+    try:
+        finished = command(options)
+    except DiskFull as error:
+        sys.exit(f"train: {error}")
+    if not finished:
+        sys.exit("train: the leg is over; run the same command to go on")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""DSpark drafters: data from the target, training, evaluation."""

@@ -1,0 +1,326 @@
+"""Replay: what drafters would have saved on answers that the target has already given.
+
+    python -m espalier_tools.train.drafter.evaluate --target MODEL --drafter FOLDER --test SHARD... [--train SHARD...]
+
+A greedy answer is known in full, so a cycle needs no target: with anchor n (token n is known, all rows before it have
+taps) a method proposes a tree, the longest path that agrees with the transcript is accepted, and the next anchor is
+the token behind it. **Tokens per cycle count that bonus token** (accepted + 1); an answer that ends inside the accepted
+part has no bonus in its last cycle. Count tables and lookup are measured by the same rule, alone and together: the
+baseline.
+"""
+
+import argparse
+import dataclasses
+import functools
+import json
+import pathlib
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from espalier_tools.train.drafter import dspark
+from espalier_tools.train.drafter.tables import CountTable, PromptLookup
+from espalier_tools.train.drafter.tree import (
+    DraftTree,
+    Markov,
+    MarkovSlots,
+    accepted_nodes,
+    best_first,
+    first_children,
+    graft,
+    path_tree,
+)
+
+TREE_SIZES = (4, 8, 16, 32)
+MOST_NODES = max(TREE_SIZES)
+CANDIDATES = 256  # draft rows per slot that the Markov head rates; the others are too improbable to be drafted
+GRAFT_SHARE = 6 / 16  # of the nodes, at most, for a looked-up path
+ANCHORS_AT_ONCE = 192  # bounds the logits in memory: 192 * 6 * 49152 fp32 are 226 MB
+TABLE_DEPTH = 16
+
+
+@dataclasses.dataclass
+class Text:
+    """One transcript as replay needs it: ids [T] or [T + 1] tokens for taps [T, tap_width]."""
+
+    ids: list[int]
+    prompt_length: int
+    taps: Tensor
+    kind: str
+
+    @staticmethod
+    def of(transcript) -> "Text":
+        """From a target.Transcript, or a dict with ids, prompt_length, taps (tensor or fp16 / fp32 array) and class."""
+        if not isinstance(transcript, dict):
+            rows = transcript.tap_rows()
+            return Text(transcript.ids.tolist(), transcript.prompt_length, rows, transcript.kind)
+        taps = torch.as_tensor(transcript["taps"])
+        return Text([int(t) for t in transcript["ids"]], int(transcript["prompt_length"]), taps, transcript["class"])
+
+    def anchors(self) -> range:
+        """Positions where a cycle can start: answer tokens that have a next one."""
+        return range(self.prompt_length, len(self.ids) - 1)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Proposals
+
+
+@dataclasses.dataclass
+class Drafter:
+    """A model with its Markov head as numpy arrays, for many trees."""
+
+    model: dspark.DSpark
+    markov: Markov
+    candidates: int
+
+    @staticmethod
+    def of(model: dspark.DSpark, candidates: int = CANDIDATES) -> "Drafter":
+        return Drafter(model.eval(), Markov.of(model), min(candidates, model.config.draft_rows))
+
+    @torch.no_grad()
+    def rounds(self, text: Text, dtype: torch.dtype | None) -> tuple[np.ndarray, np.ndarray]:
+        """The best draft rows of all slots at all anchors: base logits and row numbers, [anchors, block, candidates].
+
+        One training forward stands for all draft rounds: a block sees rows before its anchor only, as in decoding.
+        """
+        ids = torch.tensor(text.ids)
+        values, rows = [], []
+        for anchors in torch.tensor(text.anchors()).split(ANCHORS_AT_ONCE):
+            base = self.model.forward_base(text.taps, ids, anchors, dtype).topk(self.candidates, dim=-1)
+            values.append(base.values.float().numpy())
+            rows.append(base.indices.numpy())
+        return np.concatenate(values), np.concatenate(rows)
+
+
+class Proposals:
+    """Every source's proposals at the anchors of one text, each made once: smaller trees are the first nodes of it."""
+
+    def __init__(self, text: Text, drafter: Drafter | None, table: CountTable | None, dtype: torch.dtype | None):
+        self.text, self.drafter, self.table = text, drafter, table
+        if drafter is not None and len(text.anchors()) > 0:
+            self.values, self.rows = drafter.rounds(text, dtype)
+        self.paths = _lookup_paths(text)
+        self.tree = functools.cache(self._tree)
+        self.chain = functools.cache(self._chain)
+        self.table_tree = functools.cache(self._table_tree)
+
+    def lookup(self, n: int) -> list[int]:
+        """Up to MOST_NODES tokens."""
+        return self.paths[n - self.text.prompt_length]
+
+    def _slots(self, n: int, k: int) -> MarkovSlots:
+        i = n - self.text.prompt_length
+        return MarkovSlots(self.values[i], self.drafter.markov, self.text.ids[n], k, self.rows[i])
+
+    def _tree(self, n: int) -> DraftTree:
+        return best_first(self._slots(n, MOST_NODES), MOST_NODES, len(self.values[0]))
+
+    def _chain(self, n: int) -> DraftTree:
+        return first_children(self._slots(n, 1), len(self.values[0]))
+
+    def _table_tree(self, n: int) -> DraftTree:
+        return self.table.propose(self.text.ids[max(0, n - 8) : n + 1], MOST_NODES, TABLE_DEPTH)
+
+
+def _lookup_paths(text: Text) -> list[list[int]]:
+    """The looked-up path at each anchor."""
+    lookup = PromptLookup()
+    lookup.extend(text.ids[: text.prompt_length])
+    paths = []
+    for n in text.anchors():
+        lookup.extend(text.ids[n : n + 1])
+        paths.append(lookup.propose(MOST_NODES))
+    return paths
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    name: str
+    nodes: int
+    propose: Callable[[Proposals, int], DraftTree]
+
+
+def _quota(nodes: int) -> int:
+    return int(nodes * GRAFT_SHARE)
+
+
+def methods(block: int | None, table: bool) -> list[Method]:
+    """All methods that the sources at hand allow; `block` None: there is no drafter."""
+    found = [Method("lookup", b, lambda p, n, b=b: path_tree(p.lookup(n)[:b])) for b in TREE_SIZES]
+    if table:
+        found += [Method("table tree", b, lambda p, n, b=b: p.table_tree(n).first(b)) for b in TREE_SIZES]
+        found += [Method("table tree + lookup", b, lambda p, n, b=b: graft(p.table_tree(n), p.lookup(n), b, _quota(b)))
+                  for b in TREE_SIZES]
+    if block is not None:
+        found += [Method("drafter chain", b, lambda p, n, b=b: p.chain(n).first(b)) for b in range(1, block + 1)]
+        found += [Method("drafter tree", b, lambda p, n, b=b: p.tree(n).first(b)) for b in TREE_SIZES]
+        found += [Method("drafter tree + lookup", b, lambda p, n, b=b: graft(p.tree(n), p.lookup(n), b, _quota(b)))
+                  for b in TREE_SIZES]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Cycles
+
+
+@dataclasses.dataclass
+class Count:
+    """Sums over cycles. reach[d]: cycles that accepted more than d tokens."""
+
+    cycles: int = 0
+    tokens: int = 0
+    nodes: int = 0
+    reach: list[int] = dataclasses.field(default_factory=list)
+
+    def add(self, accepted: int, tokens: int, nodes: int) -> None:
+        self.cycles += 1
+        self.tokens += tokens
+        self.nodes += nodes
+        self.reach += [0] * (accepted - len(self.reach))
+        for depth in range(accepted):
+            self.reach[depth] += 1
+
+    def numbers(self) -> dict:
+        """Rates: acceptance[d] is over all cycles (cumulative), so that 1 + its sum is tokens per cycle up to ends."""
+        cycles = max(self.cycles, 1)
+        return {"cycles": self.cycles, "tokens": self.tokens, "tokens_per_cycle": self.tokens / cycles,
+                "nodes_per_cycle": self.nodes / cycles, "acceptance_by_depth": [r / cycles for r in self.reach]}
+
+
+def replay(
+    ids: Sequence[int], prompt_length: int, propose: Callable[[int], DraftTree], counts: Sequence[Count]
+) -> None:
+    """Walks through one answer cycle by cycle. The first answer token comes from the prompt's own forward."""
+    last = len(ids) - 1
+    n = prompt_length
+    while n < last:
+        tree = propose(n)
+        accepted = len(accepted_nodes(tree, ids[n + 1 :]))
+        tokens = min(accepted + 1, last - n)  # no bonus behind the end
+        for count in counts:
+            count.add(accepted, tokens, len(tree))
+        n += accepted + 1
+
+
+def evaluate(transcripts: Iterable, model: dspark.DSpark | None = None, table: CountTable | None = None,
+             dtype: torch.dtype | None = torch.bfloat16, candidates: int = CANDIDATES) -> dict:
+    """Results of all methods over the transcripts (Transcript or dict each), by class, with times per draft."""
+    started = time.perf_counter()
+    drafter = None if model is None else Drafter.of(model, candidates)
+    chosen = methods(None if model is None else model.config.block_size, table is not None)
+    counts: dict[str, list[Count]] = {"all": [Count() for _ in chosen]}
+    scored = 0
+    longest = None
+    for text in map(Text.of, transcripts):
+        proposals = Proposals(text, drafter, table, dtype)
+        of_kind = counts.setdefault(text.kind, [Count() for _ in chosen])
+        for i, method in enumerate(chosen):
+            replay(text.ids, text.prompt_length, lambda n: method.propose(proposals, n), (counts["all"][i], of_kind[i]))
+        scored += len(text.anchors())
+        longest = text if longest is None or len(text.ids) > len(longest.ids) else longest
+    result = {"tokens": scored, "counts_bonus": True, "candidates": candidates, "methods": [
+        {"name": method.name, "nodes": method.nodes} | {kind: of[i].numbers() for kind, of in counts.items()}
+        for i, method in enumerate(chosen)]}
+    if longest is not None:
+        result["milliseconds_per_draft"] = times(longest, drafter, table, dtype)
+    return result | {"seconds": time.perf_counter() - started}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Time
+
+
+def _median_ms(call: Callable[[], object], repeats: int = 9) -> float:
+    """Of single calls, after one to warm up."""
+    call()
+    spans = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        call()
+        spans.append(time.perf_counter() - started)
+    return 1000 * statistics.median(spans)
+
+
+def times(text: Text, drafter: Drafter | None, table: CountTable | None, dtype: torch.dtype | None) -> dict[str, float]:
+    """Milliseconds of each step of one draft at the end of the text, in this Python: for ratios, not for the engine."""
+    ids = text.ids[:-1]
+    lookup = PromptLookup()
+    lookup.extend(ids)
+    found = {"lookup": _median_ms(lambda: lookup.propose(16))}
+    if table is not None:
+        found["table tree 16"] = _median_ms(lambda: (table.known.clear(), table.propose(ids[-8:], 16)))
+    if drafter is None:
+        return found
+    state = dspark.DraftState(drafter.model, dtype)
+    state.append(text.taps[: len(ids) - 2])
+    rows = text.taps[len(ids) - 2 : len(ids) - 1]
+
+    def append_again() -> None:
+        state.length = len(ids) - 2
+        state.append(rows)
+
+    def slots(k: int) -> MarkovSlots:
+        base = state.propose_base(ids[-1])[0].topk(drafter.candidates, dim=-1)
+        return MarkovSlots(base.values.numpy(), drafter.markov, ids[-1], k, base.indices.numpy())
+
+    block = drafter.model.config.block_size
+    found["drafter context row"] = _median_ms(append_again)
+    found["drafter block"] = _median_ms(lambda: state.propose_base(ids[-1]))
+    found["drafter block + chain"] = _median_ms(lambda: first_children(slots(1), block))
+    for nodes in TREE_SIZES:
+        found[f"drafter block + tree {nodes}"] = _median_ms(lambda: best_first(slots(nodes), nodes, block))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Report
+
+
+def text_table(result: dict) -> str:
+    """Tokens per cycle by class, acceptance of the first slots, then times."""
+    rows = result["methods"]
+    kinds = ["all"] + sorted(kind for kind in rows[0] if kind not in ("name", "nodes", "all"))
+    lines = [f"tokens per cycle, bonus included; {result['tokens']} tokens scored",
+             f"{'method':24}{'nodes':>6}" + "".join(f"{kind:>8}" for kind in kinds) + "   accepted at depth 1, 2, ..."]
+    for row in rows:
+        rates = "".join(f"{kind:8.2f}" for kind in (row[k]["tokens_per_cycle"] for k in kinds))
+        depth = " ".join(f"{a:.2f}" for a in row["all"]["acceptance_by_depth"][:8])
+        lines.append(f"{row['name']:24}{row['nodes']:6}{rates}   {depth}")
+    lines += [f"{name:32}{ms:10.3f} ms" for name, ms in result.get("milliseconds_per_draft", {}).items()]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--target", type=pathlib.Path, help="HF directory or GGUF file; needed with --drafter")
+    parser.add_argument("--drafter", type=pathlib.Path, help="folder of model.safetensors and config.json")
+    parser.add_argument("--test", type=pathlib.Path, nargs="+", required=True, help="greedy shards to replay")
+    parser.add_argument("--train", type=pathlib.Path, nargs="*", default=[], help="shards to count for the table")
+    parser.add_argument("--most", type=int, help="transcripts to replay, at most")
+    parser.add_argument("--json", type=pathlib.Path, help="where the numbers go")
+    options = parser.parse_args(arguments)
+    if (options.target is None) != (options.drafter is None):
+        parser.error("--drafter works on the embedding table of its --target: give both or neither")
+
+    from espalier_tools.train.drafter.target import load_network
+    from espalier_tools.train.drafter.text import read_shard
+
+    model = None
+    if options.drafter is not None:
+        model = dspark.load(options.drafter, load_network(options.target)[0].embed_tokens.weight)
+    transcripts = [t for path in options.test for t in read_shard(path)][: options.most]
+    answers = [t.ids for path in options.train for t in read_shard(path)]
+    vocab = 1 + max(int(ids.max()) for ids in answers + [t.ids for t in transcripts])
+    result = evaluate(transcripts, model, CountTable(answers, vocab) if answers else None)
+    print(text_table(result))
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

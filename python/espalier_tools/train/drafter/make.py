@@ -1,0 +1,82 @@
+"""One command from a target to its drafter: text, training, evaluation; each part goes on where it ended."""
+
+import pathlib
+import time
+
+import torch
+
+from espalier_tools.train import quantise
+from espalier_tools.train.drafter import dspark
+from espalier_tools.train.drafter.evaluate import evaluate, text_table
+from espalier_tools.train.drafter.tables import CountTable
+from espalier_tools.train.drafter.target import Transcript, load_network
+from espalier_tools.train.drafter.text import TextMaker, read_shard
+from espalier_tools.train.drafter.train import Recipe, Trainer
+from espalier_tools.train.files import write_json
+
+TEST_KINDS = ("chat", "code", "copy")
+TEST_PROMPTS = 32  # a kind; some 4,000 tokens
+
+
+def save(model: dspark.DSpark, folder: pathlib.Path) -> None:
+    """8-bit weights under the published names (X.weight with X.scales and X.biases), and config.json."""
+    quantise.save_checkpoint(folder, dict(dspark.published_tensors(model)), model.config.to_json())
+
+
+def load(folder: pathlib.Path, table: torch.Tensor) -> dspark.DSpark:
+    """A drafter saved by `save`, or one of published form, in fp32."""
+    tensors, config = quantise.load_checkpoint(folder)
+    return dspark.from_tensors(tensors, config, table, folder)
+
+
+class Maker:
+    """All parts of a drafter's making, in one folder: text/, run/, and the drafter itself in drafter/."""
+
+    def __init__(self, target: pathlib.Path, folder: pathlib.Path, recipe: Recipe):
+        self.network, self.tokenizer = load_network(target)
+        self.folder, self.recipe = folder, recipe
+        self.maker = TextMaker(self.network, self.tokenizer, folder / "text")
+
+    def text(self, shards: int, deadline: float) -> list[pathlib.Path] | None:
+        """Paths of the training shards; None if `deadline` (time.monotonic) came first."""
+        paths = []
+        for number in range(shards):
+            if time.monotonic() > deadline:
+                return None
+            paths.append(self.maker.shard("train", number))
+        return paths
+
+    def test_texts(self) -> list[Transcript]:
+        """Greedy answers to prompts that training never saw, of each kind."""
+        shards = [self.maker.shard("test", i, {kind: 1.0}, TEST_PROMPTS) for i, kind in enumerate(TEST_KINDS)]
+        return [transcript for path in shards for transcript in read_shard(path)]
+
+    def trainer(self, shards: list[pathlib.Path]) -> Trainer:
+        mask = self.tokenizer.convert_tokens_to_ids(self.recipe.mask_token)
+        return Trainer(self.folder / "run", self.network, mask, shards, self.recipe)
+
+    def finish(self, trainer: Trainer) -> dict:
+        """Writes the averaged weights and what the written drafter reaches on held-out text."""
+        trainer.run.load_average()
+        save(trainer.model, self.folder / "drafter")
+        model = load(self.folder / "drafter", self.network.embed_tokens.weight)
+        table = CountTable([t.ids[t.prompt_length :] for t in trainer.transcripts], self.network.shape.vocab)
+        result = evaluate(self.test_texts(), model, table)
+        write_json(self.folder / "evaluation.json", result)
+        (self.folder / "evaluation.txt").write_text(text_table(result) + "\n")
+        return result
+
+
+def make(target: pathlib.Path, folder: pathlib.Path, recipe: Recipe, shards: int, leg_minutes: float) -> bool:
+    """Whether the drafter is finished; if not, the same call goes on."""
+    deadline = time.monotonic() + 60 * leg_minutes
+    maker = Maker(target, folder, recipe)
+    paths = maker.text(shards, deadline)
+    if paths is None:
+        return False
+    trainer = maker.trainer(paths)
+    if not trainer.train((deadline - time.monotonic()) / 60):
+        return False
+    maker.finish(trainer)
+    print((folder / "evaluation.txt").read_text())
+    return True

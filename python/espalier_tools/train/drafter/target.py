@@ -1,0 +1,177 @@
+"""The target of a drafter: loaded from a HF directory or a GGUF file, run in torch, its answers written down.
+
+`Transcript` is what training and evaluation read: the tokens of prompt and answer, the residual stream after the tapped
+layers, and the target's distribution for the next token at each position.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from tokenizers import pre_tokenizers
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+
+from espalier_tools.train.network import Linear, Network, Shape
+
+TOP = 16  # next-token candidates that are kept of each position
+
+
+def default_taps(layers: int, count: int = 3) -> tuple[int, ...]:
+    """Layers to tap, evenly from the second to the one before the last (never the last: its norm is not raw)."""
+    first, last = 1, layers - 3
+    return tuple(round(first + (last - first) * i / (count - 1)) for i in range(count))
+
+
+def load_network(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
+    """The network in inference form (matrices in the type of products) and its tokenizer."""
+    folder, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf)
+    tokenizer = AutoTokenizer.from_pretrained(folder, **gguf)
+    if gguf and tokenizer.backend_tokenizer.pre_tokenizer is not None and _is_smollm(path):
+        # transformers forgets the digit rule of this pre-tokenizer
+        tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+        )
+    with torch.device("meta"):
+        network = Network(Shape.from_transformers(model.config))
+    state = {name.removeprefix("model."): x for name, x in model.state_dict().items() if name != "lm_head.weight"}
+    for name, x in state.items():
+        if x.dim() == 2:
+            state[name] = x.to(Linear.products)
+    network.load_state_dict(state, assign=True)
+    return network.requires_grad_(False).eval(), tokenizer
+
+
+def _is_smollm(path: pathlib.Path) -> bool:
+    from gguf import GGUFReader
+
+    field = GGUFReader(path).fields.get("tokenizer.ggml.pre")
+    return field is not None and field.contents() == "smollm"
+
+
+@dataclasses.dataclass
+class Transcript:
+    """One answer. Row i of taps, top_* and log_sum_exp belongs to token i; the last token was never fed and has none."""
+
+    ids: np.ndarray  # int32 [T + 1]: prompt, answer
+    prompt_length: int
+    taps: np.ndarray  # bf16 bits as uint16 [T, taps * hidden]
+    top_ids: np.ndarray  # int32 [T, TOP]: most probable next tokens, best first
+    top_logits: np.ndarray  # fp16 [T, TOP]: less the log of the sum over the vocabulary (log-probabilities)
+    kind: str
+
+    def tap_rows(self) -> Tensor:
+        return torch.from_numpy(self.taps.view(np.int16)).view(torch.bfloat16)
+
+
+class _Slot:
+    """A sequence in generation: rows are appended call by call."""
+
+    def __init__(self, prompt: list[int], kind: str, temperature: float):
+        self.ids = list(prompt)
+        self.prompt_length = len(prompt)
+        self.kind = kind
+        self.temperature = temperature
+        self.rows: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def take(self, taps: Tensor, top_ids: Tensor, top_logits: Tensor, token: int) -> None:
+        self.rows.append((taps, top_ids, top_logits))
+        self.ids.append(token)
+
+    def transcript(self) -> Transcript:
+        taps, top_ids, top_logits = (torch.cat(column) for column in zip(*self.rows))
+        return Transcript(
+            ids=np.array(self.ids, np.int32),
+            prompt_length=self.prompt_length,
+            taps=taps.view(torch.int16).numpy().view(np.uint16),
+            top_ids=top_ids.int().numpy(),
+            top_logits=top_logits.half().numpy(),
+            kind=self.kind,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    prompt: list[int]
+    kind: str
+    temperature: float = 0.0  # 0: greedy
+
+
+class Generator:
+    """Answers requests in `slots` sequences at once; a sequence that ends makes place for the next request.
+
+    A pass over the weights serves all sequences, so slots are what makes generation cheap. Deterministic for a given
+    order of requests and seed.
+    """
+
+    def __init__(self, network: Network, taps: tuple[int, ...], stops: set[int], slots: int, length: int, seed: int):
+        self.network, self.taps, self.stops, self.length = network, taps, stops, length
+        self.caches = network.cache(slots, length)
+        self.slots: list[_Slot | None] = [None] * slots
+        self.random = torch.Generator().manual_seed(seed)
+
+    @torch.no_grad()
+    def run(self, requests: Iterator[Request]) -> Iterator[Transcript]:
+        """Transcripts in the order in which they end."""
+        exhausted = False
+        while True:
+            for index, slot in enumerate(self.slots):
+                while slot is None and not exhausted:
+                    request = next(requests, None)
+                    exhausted = request is None
+                    if request is not None and len(request.prompt) < self.length - 8:
+                        slot = self._prefill(index, request)
+                        self.slots[index] = None if self._ended(slot) else slot
+                        if self._ended(slot):
+                            yield slot.transcript()
+                            slot = None
+            if all(slot is None for slot in self.slots):
+                return
+            self._step()
+            for index, slot in enumerate(self.slots):
+                if slot is not None and self._ended(slot):
+                    self.slots[index] = None
+                    yield slot.transcript()
+
+    def _ended(self, slot: _Slot) -> bool:
+        return slot.ids[-1] in self.stops or len(slot.ids) >= self.length
+
+    def _prefill(self, index: int, request: Request) -> _Slot:
+        slot = _Slot(request.prompt, request.kind, request.temperature)
+        ids = torch.tensor([request.prompt])
+        hidden, taps = self.network.extend(ids, self.caches, torch.tensor([index]), torch.tensor([0]), self.taps)
+        rows = self._rows(hidden[0], self._side_by_side(taps, hidden)[0])
+        slot.take(*rows, self._choose(self.last_logits, request.temperature))
+        return slot
+
+    def _rows(self, hidden: Tensor, taps: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = self.network.logits(hidden)
+        top = logits.topk(TOP, dim=-1)
+        self.last_logits = logits[-1]
+        return taps, top.indices, top.values - logits.logsumexp(-1, keepdim=True)
+
+    @staticmethod
+    def _side_by_side(taps: list[Tensor], hidden: Tensor) -> Tensor:
+        """[B, T, taps * hidden] bf16; no columns if nothing is tapped."""
+        return torch.cat([hidden[..., :0], *taps], dim=-1).bfloat16()
+
+    def _choose(self, logits: Tensor, temperature: float) -> int:
+        if temperature == 0:
+            return int(logits.argmax())
+        return int(torch.multinomial((logits / temperature).softmax(-1), 1, generator=self.random))
+
+    def _step(self) -> None:
+        starts = torch.tensor([0 if slot is None else len(slot.ids) - 1 for slot in self.slots])
+        ids = torch.tensor([[0 if slot is None else slot.ids[-1]] for slot in self.slots])
+        hidden, taps = self.network.extend(ids, self.caches, torch.arange(len(self.slots)), starts, self.taps)
+        logits = self.network.logits(hidden[:, 0])
+        top = logits.topk(TOP, dim=-1)
+        log_probabilities = top.values - logits.logsumexp(-1, keepdim=True)
+        taps = self._side_by_side(taps, hidden)[:, 0]
+        for i, slot in enumerate(self.slots):
+            if slot is not None:
+                token = int(top.indices[i, 0]) if slot.temperature == 0 else self._choose(logits[i], slot.temperature)
+                slot.take(taps[i : i + 1], top.indices[i : i + 1], log_probabilities[i : i + 1], token)

@@ -1,0 +1,146 @@
+"""Training text of a drafter: the target's own answers, in shards that are whole or not there.
+
+    python -m espalier_tools.train drafter-text --target MODEL --out FOLDER --shards N
+
+Shard k holds the answers to prompts of its own seed and is the same whenever and in whatever order it is made; shards
+that are there already are left alone. So generation ends and goes on at any time, with one shard lost at most, and two
+processes may fill one folder from both ends (--from). Questions that the target asks itself (Magpie) come first and
+lie in questions.json.
+"""
+
+import hashlib
+import io
+import itertools
+import json
+import pathlib
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from espalier_tools.train import sources
+from espalier_tools.train.drafter.prompts import natural_user_prefix, prompts, subject_split
+from espalier_tools.train.drafter.target import Generator, Request, Transcript, default_taps
+from espalier_tools.train.files import write_json, write_whole
+
+SHARD_PROMPTS = 256
+SLOTS = 64
+LENGTH = 384  # tokens of prompt and answer
+QUESTIONS = 3000
+SHARES = {"chat": 0.62, "code": 0.16, "copy": 0.14, "tool": 0.08}
+OWN_QUESTIONS = 0.25  # of the chat prompts
+SAMPLED = 0.25  # of the answers; the others are greedy
+TEMPERATURES = (0.5, 0.8, 1.0)
+
+
+class Source:
+    """Prompts of a split for a target: a stream of requests for each shard."""
+
+    def __init__(self, tokenizer, questions: list[str], split: str):
+        self.tokenizer, self.split = tokenizer, split
+        self.passages = sources.passages()
+        self.questions = [text for text in questions if subject_split(text) == split]
+
+    def requests(self, shard: int, kinds: dict[str, float], sampled: float) -> Iterator[Request]:
+        """Endless; the same for the same arguments."""
+        rng = random.Random(f"{self.split}/{shard}")
+        streams = {kind: prompts(kind, self.split, shard, self.passages) for kind in kinds}
+        asked = rng.sample(self.questions, len(self.questions))
+        while True:
+            kind = rng.choices(list(kinds), list(kinds.values()))[0]
+            if kind == "chat" and asked and rng.random() < OWN_QUESTIONS:
+                messages = [{"role": "user", "content": asked.pop()}]
+            else:
+                messages = next(streams[kind])
+            temperature = rng.choice(TEMPERATURES) if rng.random() < sampled else 0.0
+            yield Request(self._encode(messages), kind, temperature)
+
+    def _encode(self, messages: list[dict[str, str]]) -> list[int]:
+        return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+
+
+def own_questions(network, tokenizer, stops: set[int], count: int) -> list[str]:
+    """Questions that the target writes where a user would: sampled at temperature 1, each once."""
+    prefix = tokenizer.encode(natural_user_prefix(), add_special_tokens=False)
+    generator = Generator(network, (), stops, 128, len(prefix) + 80, seed=1)
+    found = {}
+    for transcript in generator.run(iter([Request(prefix, "question", 1.0)] * count)):
+        if transcript.ids[-1] in stops:
+            text = tokenizer.decode(transcript.ids[len(prefix) : -1]).strip()
+            if 8 <= len(text) <= 300:
+                found[text] = None
+    return list(found)
+
+
+def write_shard(path: pathlib.Path, transcripts: list[Transcript]) -> None:
+    """All transcripts of a shard end to end; lengths tell them apart."""
+    columns = {
+        "ids": np.concatenate([t.ids for t in transcripts]),
+        "lengths": np.array([len(t.ids) for t in transcripts], np.int32),
+        "prompt_lengths": np.array([t.prompt_length for t in transcripts], np.int32),
+        "taps": np.concatenate([t.taps for t in transcripts]),
+        "top_ids": np.concatenate([t.top_ids for t in transcripts]),
+        "top_logits": np.concatenate([t.top_logits for t in transcripts]),
+        "kinds": np.array([t.kind for t in transcripts]),
+    }
+    content = io.BytesIO()
+    np.savez(content, **columns)
+    write_whole(path, lambda file: file.write(content.getbuffer()))
+
+
+def read_shard(path: pathlib.Path) -> list[Transcript]:
+    with np.load(path) as columns:
+        values = {name: columns[name] for name in columns.files}
+    ends = np.cumsum(values["lengths"])
+    transcripts = []
+    for i, end in enumerate(ends):
+        start = end - values["lengths"][i]
+        rows = slice(start - i, end - i - 1)  # one row less than tokens in each transcript
+        transcripts.append(
+            Transcript(
+                ids=values["ids"][start:end],
+                prompt_length=int(values["prompt_lengths"][i]),
+                taps=values["taps"][rows],
+                top_ids=values["top_ids"][rows],
+                top_logits=values["top_logits"][rows],
+                kind=str(values["kinds"][i]),
+            )
+        )
+    return transcripts
+
+
+class TextMaker:
+    """Fills a folder with shards of one target."""
+
+    def __init__(self, network, tokenizer, folder: pathlib.Path, taps: tuple[int, ...] | None = None):
+        self.network, self.tokenizer, self.folder = network, tokenizer, folder
+        self.taps = taps or default_taps(len(network.shape.layer_types))
+        self.stops = {tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|endoftext|>")} - {None}
+        write_json(folder / "text.json", {"taps": self.taps, "hidden": network.shape.hidden, "length": LENGTH})
+
+    def questions(self) -> list[str]:
+        path = self.folder / "questions.json"
+        if not path.exists():
+            write_json(path, own_questions(self.network, self.tokenizer, self.stops, QUESTIONS))
+        return json.loads(path.read_text())
+
+    def shard(self, split: str, number: int, kinds: dict[str, float] = SHARES, count: int = SHARD_PROMPTS) -> pathlib.Path:
+        """The path of a shard, made if it is not there. Test shards are greedy."""
+        path = self.folder / f"{split}-{number:04d}.npz"
+        if path.exists():
+            return path
+        source = Source(self.tokenizer, self.questions(), split)
+        sampled = SAMPLED if split == "train" else 0.0
+        wanted = itertools.islice(source.requests(number, kinds, sampled), count)
+        generator = Generator(self.network, self.taps, self.stops, SLOTS, LENGTH, seed=number)
+        write_shard(path, list(generator.run(wanted)))
+        return path
+
+
+def digest(folder: pathlib.Path) -> str:
+    """SHA-256 over the token ids of all shards of a folder, in order: what a model card names as its data."""
+    total = hashlib.sha256()
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as columns:
+            total.update(columns["ids"].tobytes())
+    return total.hexdigest()

@@ -1,0 +1,84 @@
+"""What nano reads, by how far its training is: conversations of the generator, dialogues and prose."""
+
+import pathlib
+import random
+
+import yaml
+
+from espalier_tools.train import sources
+from espalier_tools.train.nano.batches import Sequence
+from espalier_tools.train.nano.generator import Generator
+from espalier_tools.train.nano.text import Encoder
+from espalier_tools.train.nano.words import read_words
+
+DATA = pathlib.Path(__file__).with_name("data")
+
+# From this part of the training on: weights of the generator's stages, of prose and of dialogues. Copying is learned
+# from bare requests first; without them it stays at nothing while everything else is known already.
+CURRICULUM = (
+    (0.00, {"0": 80, "refusal": 5, "prose": 2, "dialogue": 3}),
+    (0.06, {"0": 30, "1": 30, "refusal": 25, "prose": 4, "dialogue": 3}),
+    (0.16, {"0": 8, "1": 18, "2": 45, "refusal": 15, "chat": 4, "prose": 7, "dialogue": 3}),
+)
+
+
+def word_list() -> list[str]:
+    return read_words([sources.source("shakespeare"), sources.bfcl_folder()])
+
+
+def generator(wordings: str, values: str, words: list[str] | None = None) -> Generator:
+    return Generator(DATA, words or word_list(), wordings, values, sources.bfcl_folder())
+
+
+def dialogues() -> list[dict]:
+    """Exchanges of the dialogue corpus, each once."""
+    found = {}
+    for path in sorted(sources.dialogue_folder().glob("*.yml")):
+        for turns in yaml.safe_load(path.read_text("utf-8"))["conversations"]:
+            texts = [str(turn).strip() for turn in turns]
+            if len(texts) >= 2 and all(texts) and max(map(len, texts)) <= 300:
+                found[tuple(texts[: 2 * (len(texts) // 2)])] = None
+    roles = ("user", "assistant")
+    return [
+        {"tools": [], "messages": [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]}
+        for texts in found
+    ]
+
+
+class Mix:
+    """Encoded sequences of one split by index: a pure function of the index and of the progress of training."""
+
+    def __init__(self, encoder: Encoder, seed: int):
+        self.encoder, self.seed = encoder, seed
+        self.generator = generator("train", "train")
+        self.dialogues = dialogues()
+        self.prose = prose("train")
+
+    def conversation(self, index: int, progress: float) -> dict:
+        weights = next(weights for begin, weights in reversed(CURRICULUM) if progress >= begin)
+        rng = random.Random(f"{self.seed}/{index}")
+        kind = rng.choices(list(weights), list(weights.values()))[0]
+        if kind == "prose":
+            return {"text": rng.choice(self.prose)}
+        if kind == "dialogue":
+            return rng.choice(self.dialogues)
+        return self.generator.conversation(index, self.seed, kind)
+
+    def __call__(self, index: int, progress: float) -> Sequence:
+        return self.encoder.encode(self.conversation(index, progress))
+
+
+def prose(split: str) -> list[str]:
+    """Passages of one split: every twentieth is validation, the one after it test."""
+    kinds = {0: "validation", 1: "test"}
+    return [text for i, text in enumerate(sources.passages()) if kinds.get(i % 20, "train") == split]
+
+
+def tokenizer_texts(count: int, seed: int = 1) -> list[str]:
+    """What the tokenizer is trained on: the mix of the last stage of training."""
+    from espalier_tools.train.nano.text import pieces
+
+    mix = Mix(None, seed)
+    rng = random.Random(seed)
+    conversations = (mix.conversation(rng.getrandbits(48), 1.0) for _ in range(count))
+    return ["".join(text for text, _ in pieces(conversation)) for conversation in conversations]

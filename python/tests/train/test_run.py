@@ -1,0 +1,106 @@
+"""Runs in legs: nothing is lost to kill -9, to a leg's end or to a full disk, and the result is the same."""
+
+import errno
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from torch import nn
+
+from espalier_tools.train import files, run
+from espalier_tools.train.run import Run, Schedule
+
+SCHEDULE = Schedule(steps=60, rate=0.05, warmup=5)
+
+
+def make(folder, steps=60):
+    torch.manual_seed(5)
+    model = nn.Linear(4, 1)
+    whole = Run(folder, model, SCHEDULE, {"task": "test"})
+
+    def loss(step):
+        x = torch.randn(8, 4, generator=torch.Generator().manual_seed(step))
+        if step == steps:
+            whole._stop = True
+        return (model(x) - x.sum(-1, keepdim=True)).square().mean(), {}
+
+    return whole, loss
+
+
+def test_legs_give_what_one_piece_gives(tmp_path):
+    one, loss = make(tmp_path / "one")
+    assert one.train(loss, 5)
+    for steps in (7, 30, 60):
+        legs, loss = make(tmp_path / "legs", steps)
+        finished = legs.train(loss, 5)
+    assert finished and legs.step == one.step == 60
+    for name, value in one.average.values.items():
+        assert torch.equal(value, legs.average.values[name])
+    lines = [json.loads(line) for line in (tmp_path / "legs" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [20, 40, 60]
+
+
+CHILD = """
+import sys, time
+sys.path[:0] = [{tests!r}]
+import pathlib
+from espalier_tools.train import run
+run.CHECKPOINT_SECONDS, run.KEEP_PER_SAVE = 0.05, 0
+from test_run import make
+whole, loss = make(pathlib.Path(sys.argv[1]))
+def slow(step):
+    time.sleep(0.02)
+    return loss(step)
+whole.train(slow, 5)
+"""
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
+    code = CHILD.format(tests=str(pathlib.Path(__file__).parent))
+    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.DEVNULL)
+    log = tmp_path / "log.jsonl"
+    until = time.monotonic() + 60
+    while not (log.exists() and log.read_text().count("\n") >= 2) and time.monotonic() < until:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    again, loss = make(tmp_path)
+    assert 20 < again.step < 60  # some steps are kept
+    assert again.train(loss, 5)
+    one, loss = make(tmp_path / "one")
+    one.train(loss, 5)
+    assert all(torch.equal(value, again.average.values[name]) for name, value in one.average.values.items())
+    steps = [json.loads(line)["step"] for line in log.read_text().splitlines()]
+    assert steps == [20, 40, 60]  # lines of lost steps do not stand twice
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    first, loss = make(tmp_path, 30)
+    first.train(loss, 5)
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    second, loss = make(tmp_path)
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(files.DiskFull, match="no space left; free some"):
+        second.train(loss, 5)
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert not list(tmp_path.glob(".*.part"))
+    monkeypatch.undo()
+    third, loss = make(tmp_path)
+    assert third.step == 31 and third.train(loss, 5)
+
+
+def test_the_rate_rises_holds_and_falls():
+    rates = [SCHEDULE.rate_at(step) for step in range(60)]
+    assert rates[0] == pytest.approx(0.01) and rates[4] == rates[29] == 0.05
+    assert rates[-1] == pytest.approx(0.05 * (1 - 0.97 * 29 / 30)) and rates == sorted(rates[:30]) + sorted(rates[30:])[::-1]
+    assert run.CHECKPOINT_SECONDS <= 300  # at most five minutes are lost

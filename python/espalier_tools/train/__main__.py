@@ -12,7 +12,10 @@ import sys
 
 import torch
 
-from espalier_tools.train.files import DiskFull, write_json
+from espalier_tools.train.files import DiskFull, cache_folder, write_json
+
+RUNS = cache_folder() / "train"
+OUT_HELP = "folder of the run and of what comes of it (default: one in ~/.cache/espalier/train)"
 
 
 def nano(options: argparse.Namespace) -> bool:
@@ -43,6 +46,7 @@ def drafter(options: argparse.Namespace) -> bool:
     from espalier_tools.train.drafter.make import make
     from espalier_tools.train.drafter.train import Recipe
 
+    folder = options.out or RUNS / f"{options.target.stem}-drafter"
     recipe = Recipe(
         layers=options.layers,
         block=options.block,
@@ -50,7 +54,7 @@ def drafter(options: argparse.Namespace) -> bool:
         steps=options.steps,
         mask_token=options.mask_token,
     )
-    return make(options.target, options.out, recipe, options.shards, options.leg_minutes)
+    return make(options.target, folder, recipe, options.shards, options.leg_minutes)
 
 
 def arguments() -> argparse.Namespace:
@@ -59,7 +63,7 @@ def arguments() -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
 
     command = commands.add_parser("nano", help="train, evaluate and write nano")
-    command.add_argument("--out", type=pathlib.Path, required=True)
+    command.add_argument("--out", type=pathlib.Path, default=RUNS / "nano", help=OUT_HELP)
     command.add_argument("--steps", type=int, default=8000)
     command.add_argument("--rate", type=float, default=2e-3)
     command.add_argument("--leg-minutes", type=float, default=115)
@@ -73,7 +77,7 @@ def arguments() -> argparse.Namespace:
 
     command = commands.add_parser("drafter", help="text, training and evaluation of a drafter")
     command.add_argument("--target", type=pathlib.Path, required=True, help="HF directory or GGUF file")
-    command.add_argument("--out", type=pathlib.Path, required=True)
+    command.add_argument("--out", type=pathlib.Path, help=OUT_HELP)
     command.add_argument("--shards", type=int, default=20, help="of 256 prompts each")
     command.add_argument("--layers", type=int, default=1)
     command.add_argument("--block", type=int, default=6, help="tokens proposed at once")

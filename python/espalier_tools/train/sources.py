@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-CACHE = pathlib.Path("~/.cache/espalier/sources").expanduser()
+from espalier_tools.train.files import cache_folder
 
 # name -> version and SHA-256 of the file
 PACKAGES = {
@@ -18,9 +18,10 @@ PACKAGES = {
 }
 
 
-def source(name: str, cache: pathlib.Path = CACHE) -> pathlib.Path:
+def source(name: str) -> pathlib.Path:
     """The folder of an unpacked package; fetched if it is not there. RuntimeError if it cannot be had or is another file."""
     version, digest = PACKAGES[name]
+    cache = cache_folder() / "sources"
     folder = cache / f"{name}-{version}"
     if folder.is_dir():
         return folder

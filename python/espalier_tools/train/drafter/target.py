@@ -21,7 +21,9 @@ TOP = 16  # next-token candidates that are kept of each position
 
 def default_taps(layers: int, count: int = 3) -> tuple[int, ...]:
     """Layers to tap, evenly from the second to the one before the last (never the last: its norm is not raw)."""
-    first, last = 1, layers - 3
+    if layers < 5:
+        raise ValueError(f"a target of {layers} layers: taps are for five or more")
+    first, last = 1, max(3, layers - 3)
     return tuple(round(first + (last - first) * i / (count - 1)) for i in range(count))
 
 

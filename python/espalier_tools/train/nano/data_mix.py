@@ -6,6 +6,7 @@ import random
 import yaml
 
 from espalier_tools.train import sources
+from espalier_tools.train.nano.aliases import renamed
 from espalier_tools.train.nano.batches import Sequence
 from espalier_tools.train.nano.generator import Generator
 from espalier_tools.train.nano.text import Encoder
@@ -18,7 +19,7 @@ DATA = pathlib.Path(__file__).with_name("data")
 CURRICULUM = (
     (0.00, {"0": 80, "refusal": 5, "prose": 2, "dialogue": 3}),
     (0.06, {"0": 30, "1": 30, "refusal": 25, "prose": 4, "dialogue": 3}),
-    (0.16, {"0": 8, "1": 18, "2": 45, "refusal": 15, "chat": 4, "prose": 7, "dialogue": 3}),
+    (0.16, {"0": 8, "1": 20, "2": 38, "refusal": 22, "chat": 5, "prose": 5, "dialogue": 2}),
 )
 
 
@@ -50,7 +51,8 @@ class Mix:
 
     def __init__(self, encoder: Encoder, seed: int):
         self.encoder, self.seed = encoder, seed
-        self.generator = generator("train", "train")
+        self.words = word_list()
+        self.generator = generator("train", "train", self.words)
         self.dialogues = dialogues()
         self.prose = prose("train")
 
@@ -62,7 +64,7 @@ class Mix:
             return {"text": rng.choice(self.prose)}
         if kind == "dialogue":
             return rng.choice(self.dialogues)
-        return self.generator.conversation(index, self.seed, kind)
+        return renamed(self.generator.conversation(index, self.seed, kind), self.words, rng)
 
     def __call__(self, index: int, progress: float) -> Sequence:
         return self.encoder.encode(self.conversation(index, progress))

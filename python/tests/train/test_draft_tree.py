@@ -5,6 +5,7 @@ Run from python/:  PYTHONPATH=. OMP_NUM_THREADS=1 ../.venv/bin/pytest tests/trai
 
 import itertools
 import json
+import math
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espalier_tools.train.drafter import dspark, evaluate
-from espalier_tools.train.drafter.tables import CountTable, PromptLookup
+from espalier_tools.train.drafter.tables import CountTable, PromptLookup, match_log_probabilities
 from espalier_tools.train.drafter.tree import (
     ROOT,
     DraftTree,
@@ -129,36 +130,47 @@ def example_tree() -> DraftTree:
 
 
 def test_graft_by_hand():
-    merged = graft(example_tree(), [5, 1, 2, 3], nodes=5, quota=2)
-    # three of the tree stay; 5 is shared; 1 and 2 are new; 3 is over the quota
-    assert merged.tokens == [5, 6, 9, 1, 2] and merged.parents == [ROOT, 0, ROOT, 0, 3]
-    # a path that the tree has costs nothing, and what it leaves goes back to the tree
-    merged = graft(example_tree(), [5, 6, 7], nodes=5, quota=2)
+    # 5 is shared; 1 (-0.35) comes before 7 (-0.4) and 8 (-0.5), 2 (-0.6) after them
+    merged = graft(example_tree(), [5, 1, 2], [-0.15, -0.2, -0.25], nodes=6)
+    assert [merged.path(i) for i in range(6)] == [(5,), (5, 6), (9,), (5, 1), (5, 6, 7), (5, 8)]
+    # a path that the tree has costs nothing and keeps the better rating
+    merged = graft(example_tree(), [5, 6, 7], [-0.15, 0.0, 0.0], nodes=5)
     assert sorted(map(merged.path, range(5))) == sorted(map(example_tree().path, range(5)))
-    assert np.isfinite(merged.log_probabilities).all()
+    assert sorted(merged.log_probabilities) == [-0.5, -0.3, -0.15, -0.15, -0.1]
     # the same token again on one path: nodes by (parent, token), not by token
-    merged = graft(example_tree(), [9, 9, 9], nodes=8, quota=3)
-    assert [merged.path(i) for i in range(len(merged))][5:] == [(9, 9), (9, 9, 9)]
-    assert graft(example_tree(), [], 5, 2) == example_tree()
-    assert graft(DraftTree(), [4, 4], 16, 6).tokens == [4, 4]
-    assert graft(example_tree(), [1, 2, 3], 2, 2).tokens == [1, 2]
+    merged = graft(example_tree(), [9, 9, 9], [-0.3, -0.01, -0.01], nodes=8)
+    assert {(9, 9), (9, 9, 9)} < {merged.path(i) for i in range(len(merged))}
+    assert graft(example_tree(), [], [], 5) == example_tree()
+    assert graft(DraftTree(), [4, 4], [-1.0, -1.0], 16).tokens == [4, 4]
+    assert graft(example_tree(), [1, 2, 3], [-0.01, -0.01, -0.01], 2).tokens == [1, 2]
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(0, 7), max_size=10), st.integers(1, 16), st.integers(0, 6))
-def test_graft_keeps_the_rules(seed, path, nodes, quota):
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.tuples(st.integers(0, 7), st.floats(-2, 0)), max_size=10),
+    st.integers(1, 16),
+)
+def test_graft_takes_the_most_probable_nodes_of_both(seed, path, nodes):
     rng = np.random.default_rng(seed)
     base, head = random_round(rng, 4, 4)
     tree = build_tree(base, head, 0, 16, 4)
-    merged = graft(tree, path, nodes, quota)
-    paths = [merged.path(i) for i in range(len(merged))]
-    own = {tree.path(i) for i in range(len(tree))}
-    assert len(merged) == nodes  # the tree has enough to fill up
-    assert len(set(paths)) == len(paths) and all(parent < i for i, parent in enumerate(merged.parents))
-    foreign = [p for p in paths if p not in own]
-    assert len(foreign) <= quota and all(tuple(path[: len(p)]) == p for p in foreign)
-    kept = {tree.path(i) for i in range(max(nodes - quota, 0))}
-    assert kept <= set(paths)
+    merged = graft(tree, [token for token, _ in path], [rating for _, rating in path], nodes)
+    rated = {tree.path(i): tree.log_probabilities[i] for i in range(len(tree))}
+    for end in range(1, len(path) + 1):
+        key = tuple(token for token, _ in path[:end])
+        rated[key] = max(rated.get(key, float("-inf")), sum(rating for _, rating in path[:end]))
+    found = {merged.path(i): merged.log_probabilities[i] for i in range(len(merged))}
+    assert len(found) == len(merged) == nodes and all(parent < i for i, parent in enumerate(merged.parents))
+    assert found.items() <= rated.items()
+    assert sorted(found.values()) == sorted(rated.values())[-nodes:]
+
+
+def test_longer_matches_are_trusted_more():
+    for length in (1, 5, 30):
+        sums = [sum(match_log_probabilities(matched, length)) for matched in range(2, 40)]
+        assert sums == sorted(sums) and sums[-1] <= 0
+    assert match_log_probabilities(2, 3) == [math.log(p) for p in (0.52, 0.61, 0.71)]
 
 
 def test_acceptance_by_hand():

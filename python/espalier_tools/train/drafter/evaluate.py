@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from espalier_tools.train.drafter import dspark
-from espalier_tools.train.drafter.tables import CountTable, PromptLookup
+from espalier_tools.train.drafter.tables import CountTable, PromptLookup, match_log_probabilities
 from espalier_tools.train.drafter.tree import (
     DraftTree,
     Markov,
@@ -38,7 +38,6 @@ from espalier_tools.train.drafter.tree import (
 TREE_SIZES = (4, 8, 16, 32)
 MOST_NODES = max(TREE_SIZES)
 CANDIDATES = 256  # draft rows per slot that the Markov head rates; the others are too improbable to be drafted
-GRAFT_SHARE = 6 / 16  # of the nodes, at most, for a looked-up path
 ANCHORS_AT_ONCE = 192  # bounds the logits in memory: 192 * 6 * 49152 fp32 are 226 MB
 TABLE_DEPTH = 16
 
@@ -111,7 +110,11 @@ class Proposals:
 
     def lookup(self, n: int) -> list[int]:
         """Up to MOST_NODES tokens."""
-        return self.paths[n - self.text.prompt_length]
+        return self.paths[n - self.text.prompt_length][0]
+
+    def with_lookup(self, tree: DraftTree, n: int, nodes: int) -> DraftTree:
+        path, matched = self.paths[n - self.text.prompt_length]
+        return graft(tree, path, match_log_probabilities(matched, len(path)), nodes)
 
     def _slots(self, n: int, k: int) -> MarkovSlots:
         i = n - self.text.prompt_length
@@ -127,14 +130,14 @@ class Proposals:
         return self.table.propose(self.text.ids[max(0, n - 8) : n + 1], MOST_NODES, TABLE_DEPTH)
 
 
-def _lookup_paths(text: Text) -> list[list[int]]:
-    """The looked-up path at each anchor."""
+def _lookup_paths(text: Text) -> list[tuple[list[int], int]]:
+    """The looked-up path at each anchor, and how many tokens its occurrence agreed in."""
     lookup = PromptLookup()
     lookup.extend(text.ids[: text.prompt_length])
     paths = []
     for n in text.anchors():
         lookup.extend(text.ids[n : n + 1])
-        paths.append(lookup.propose(MOST_NODES))
+        paths.append((lookup.propose(MOST_NODES), lookup.matched))
     return paths
 
 
@@ -145,21 +148,17 @@ class Method:
     propose: Callable[[Proposals, int], DraftTree]
 
 
-def _quota(nodes: int) -> int:
-    return int(nodes * GRAFT_SHARE)
-
-
 def methods(block: int | None, table: bool) -> list[Method]:
     """All methods that the sources at hand allow; `block` None: there is no drafter."""
     found = [Method("lookup", b, lambda p, n, b=b: path_tree(p.lookup(n)[:b])) for b in TREE_SIZES]
     if table:
         found += [Method("table tree", b, lambda p, n, b=b: p.table_tree(n).first(b)) for b in TREE_SIZES]
-        found += [Method("table tree + lookup", b, lambda p, n, b=b: graft(p.table_tree(n), p.lookup(n), b, _quota(b)))
+        found += [Method("table tree + lookup", b, lambda p, n, b=b: p.with_lookup(p.table_tree(n), n, b))
                   for b in TREE_SIZES]
     if block is not None:
         found += [Method("drafter chain", b, lambda p, n, b=b: p.chain(n).first(b)) for b in range(1, block + 1)]
         found += [Method("drafter tree", b, lambda p, n, b=b: p.tree(n).first(b)) for b in TREE_SIZES]
-        found += [Method("drafter tree + lookup", b, lambda p, n, b=b: graft(p.tree(n), p.lookup(n), b, _quota(b)))
+        found += [Method("drafter tree + lookup", b, lambda p, n, b=b: p.with_lookup(p.tree(n), n, b))
                   for b in TREE_SIZES]
     return found
 

@@ -3,11 +3,25 @@
 A drafter has to beat both of them together, in tokens and in time.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from espalier_tools.train.drafter.tree import DraftTree, best_first
+
+
+# How often the token after a match of so many tokens is the target's own next one: 103,000 positions of greedy and
+# sampled answers of SmolLM2-135M. Further tokens of the path follow the same table, since each makes the match longer.
+MATCH_PROBABILITIES = {2: 0.52, 3: 0.61, 4: 0.71, 5: 0.76, 6: 0.82, 7: 0.84, 9: 0.86, 10: 0.9, 16: 0.93, 20: 0.985}
+
+
+def match_log_probabilities(matched: int, length: int) -> list[float]:
+    """Of `length` tokens after a match of `matched`, each given those before it."""
+    table = [MATCH_PROBABILITIES.get(0, 0.3)]
+    for count in range(1, matched + length):
+        table.append(MATCH_PROBABILITIES.get(count, table[-1]))
+    return [math.log(p) for p in table[matched : matched + length]]
 
 
 class PromptLookup:
@@ -20,6 +34,7 @@ class PromptLookup:
     def __init__(self, shortest: int = 2, longest: int = 32):
         self.shortest, self.longest = shortest, longest
         self.tokens: list[int] = []
+        self.matched = 0  # tokens that the occurrence agreed in of which `propose` spoke last
         self.ends: dict[tuple[int, ...], list[int]] = {}  # last `shortest` tokens -> where they ended, ascending
 
     def extend(self, tokens: Iterable[int]) -> None:
@@ -57,6 +72,7 @@ class PromptLookup:
                 best, best_length = end, length
             if length == self.longest:
                 break  # bounds the work on text that repeats itself: older ones cannot be better
+        self.matched = best_length
         return best
 
 

@@ -175,35 +175,34 @@ def chain(base_logits: np.ndarray, markov: Markov, anchor: int, length: int) -> 
 # Grafting and acceptance
 
 
-def graft(tree: DraftTree, path: Sequence[int], nodes: int, quota: int) -> DraftTree:
-    """A tree of at most `nodes`, from a best-first tree of about that size and a path of tokens from the root.
+def graft(tree: DraftTree, path: Sequence[int], log_probabilities: Sequence[float], nodes: int) -> DraftTree:
+    """The `nodes` most probable nodes of a best-first tree and a path of tokens from the root together.
 
-    The best nodes - quota nodes stay whatever the path is; then the path adds up to `quota` nodes of its own (the ones
-    it shares are free, so it may reach further); then the tree's next nodes fill what is left.
+    log_probabilities: of each token of the path given those before it. A node of both has the better rating. Ratings
+    never rise from parent to child, so the best nodes hang together.
     """
-    merged = tree.first(max(nodes - quota, 0))
+    merged = DraftTree(list(tree.parents), list(tree.tokens), list(tree.log_probabilities))
     edges = merged.edges()
-    at = ROOT
-    added = 0
-    for token in path:
+    at, so_far = ROOT, 0.0
+    for token, log_probability in zip(path, log_probabilities):
+        so_far += log_probability
         node = edges.get((at, token))
         if node is None:
-            if added == quota or len(merged) == nodes:
-                break
-            node = edges[at, token] = merged.add(at, token, float("-inf"))
-            added += 1
+            node = edges[at, token] = merged.add(at, token, so_far)
+        merged.log_probabilities[node] = max(merged.log_probabilities[node], so_far)
         at = node
-    place = list(range(min(nodes - quota, len(tree)))) if nodes > quota else []  # node of `tree` -> node of `merged`
-    for old in range(len(place), len(tree)):
-        parent = tree.parents[old] if tree.parents[old] == ROOT else place[tree.parents[old]]
-        node = edges.get((parent, tree.tokens[old]))
-        if node is None:
-            if len(merged) == nodes:
-                break
-            node = edges[parent, tree.tokens[old]] = merged.add(parent, tree.tokens[old], tree.log_probabilities[old])
-        merged.log_probabilities[node] = tree.log_probabilities[old]  # a node of the path that is rated after all
-        place.append(node)
-    return merged
+    return _best(merged, nodes)
+
+
+def _best(tree: DraftTree, nodes: int) -> DraftTree:
+    """The most probable nodes of a tree in which no child is rated above its parent; of equals the earlier."""
+    order = sorted(range(len(tree)), key=lambda node: -tree.log_probabilities[node])[:nodes]
+    place = {ROOT: ROOT} | {old: new for new, old in enumerate(order)}
+    return DraftTree(
+        [place[tree.parents[old]] for old in order],
+        [tree.tokens[old] for old in order],
+        [tree.log_probabilities[old] for old in order],
+    )
 
 
 def path_tree(path: Sequence[int]) -> DraftTree:

@@ -54,7 +54,7 @@ def drafter(options: argparse.Namespace) -> bool:
         steps=options.steps,
         mask_token=options.mask_token,
     )
-    return make(options.target, folder, recipe, options.shards, options.leg_minutes)
+    return make(options.target, folder, recipe, options.prompts, options.shards, options.leg_minutes)
 
 
 def arguments() -> argparse.Namespace:
@@ -78,6 +78,7 @@ def arguments() -> argparse.Namespace:
     command = commands.add_parser("drafter", help="text, training and evaluation of a drafter")
     command.add_argument("--target", type=pathlib.Path, required=True, help="HF directory or GGUF file")
     command.add_argument("--out", type=pathlib.Path, help=OUT_HELP)
+    command.add_argument("--prompts", default="general", help="general, nano, or a JSONL file of {messages, tools, class}")
     command.add_argument("--shards", type=int, default=20, help="of 256 prompts each")
     command.add_argument("--layers", type=int, default=1)
     command.add_argument("--block", type=int, default=6, help="tokens proposed at once")

@@ -1,11 +1,14 @@
 """Transcripts of a target as files, and a drafter's making from end to end on a tiny target."""
 
+import itertools
+import json
+
 import numpy as np
 import pytest
 import torch
 
 from espalier_tools.train.drafter import make as making
-from espalier_tools.train.drafter import text
+from espalier_tools.train.drafter import requests, text
 from espalier_tools.train.drafter.target import Transcript, default_taps
 from espalier_tools.train.drafter.train import Candidates, Recipe, draft_vocabulary
 
@@ -73,3 +76,41 @@ def test_recipe_defaults_are_those_of_the_command_line(monkeypatch):
     assert (options.layers, options.block, options.draft_vocab) == (recipe.layers, recipe.block, recipe.draft_vocab)
     assert (options.steps, options.mask_token) == (recipe.steps, recipe.mask_token)
     assert making.TEST_PROMPTS >= 16
+
+
+class Tokenizer:
+    """Prompts as the characters of their last message."""
+
+    def apply_chat_template(self, messages, tools=None, **_):
+        return [ord(c) for c in messages[-1]["content"]]
+
+
+def first(source, split, shard, count=40):
+    return list(itertools.islice(requests.requests(source, split, shard, source.shares), count))
+
+
+def test_prompts_of_a_file_are_split_and_drawn_alike_every_time(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    lines = [{"messages": [{"role": "user", "content": f"question {i}"}], "class": ("chat", "code")[i % 2]} for i in range(200)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    source = requests.FilePrompts(Tokenizer(), path)
+    assert source.test_kinds == ("chat", "code")
+    train, test = first(source, "train", 0, 150), first(source, "test", 0, 150)
+    assert not {tuple(r.prompt) for r in train} & {tuple(r.prompt) for r in test}
+    assert train == first(source, "train", 0, 150) != first(source, "train", 1, 150)
+    assert {r.temperature for r in test} == {0.0} and 15 < sum(r.temperature > 0 for r in train) < 65
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ('{"messages": ', "prompts.jsonl:1: not JSON"),
+        ('{"prompt": "x"}', 'prompts.jsonl:1: expected {"messages"'),
+        ('{"messages": [{"content": "x"}]}', "prompts.jsonl:1: expected"),
+        ('{"messages": [{"role": "user", "content": "x"}]}', "no .* prompt of class 'chat'; give some twenty"),
+    ],
+)
+def test_a_file_that_holds_no_prompts_is_refused_by_line(tmp_path, content, message):
+    (tmp_path / "prompts.jsonl").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        requests.FilePrompts(Tokenizer(), tmp_path / "prompts.jsonl")

@@ -8,13 +8,13 @@ import torch
 from espalier_tools.train import quantise
 from espalier_tools.train.drafter import dspark
 from espalier_tools.train.drafter.evaluate import evaluate, text_table
+from espalier_tools.train.drafter.requests import FilePrompts, GeneralPrompts, NanoPrompts, PromptSource
 from espalier_tools.train.drafter.tables import CountTable
 from espalier_tools.train.drafter.target import Transcript, load_network
 from espalier_tools.train.drafter.text import TextMaker, read_shard
 from espalier_tools.train.drafter.train import Recipe, Trainer
 from espalier_tools.train.files import write_json
 
-TEST_KINDS = ("chat", "code", "copy")
 TEST_PROMPTS = 32  # a kind; some 4,000 tokens
 
 
@@ -32,10 +32,16 @@ def load(folder: pathlib.Path, table: torch.Tensor) -> dspark.DSpark:
 class Maker:
     """All parts of a drafter's making, in one folder: text/, run/, and the drafter itself in drafter/."""
 
-    def __init__(self, target: pathlib.Path, folder: pathlib.Path, recipe: Recipe):
+    def __init__(self, target: pathlib.Path, folder: pathlib.Path, recipe: Recipe, prompts: str):
         self.network, self.tokenizer = load_network(target)
         self.folder, self.recipe = folder, recipe
         self.maker = TextMaker(self.network, self.tokenizer, folder / "text")
+        self.source = self._source(prompts)
+
+    def _source(self, prompts: str) -> PromptSource:
+        if prompts == "general":
+            return GeneralPrompts(self.tokenizer, self.maker.questions())
+        return NanoPrompts(self.tokenizer) if prompts == "nano" else FilePrompts(self.tokenizer, pathlib.Path(prompts))
 
     def text(self, shards: int, deadline: float) -> list[pathlib.Path] | None:
         """Paths of the training shards; None if `deadline` (time.monotonic) came first."""
@@ -43,12 +49,13 @@ class Maker:
         for number in range(shards):
             if time.monotonic() > deadline:
                 return None
-            paths.append(self.maker.shard("train", number))
+            paths.append(self.maker.shard(self.source, "train", number))
         return paths
 
     def test_texts(self) -> list[Transcript]:
         """Greedy answers to prompts that training never saw, of each kind."""
-        shards = [self.maker.shard("test", i, {kind: 1.0}, TEST_PROMPTS) for i, kind in enumerate(TEST_KINDS)]
+        kinds = self.source.test_kinds
+        shards = [self.maker.shard(self.source, "test", i, {k: 1.0}, TEST_PROMPTS) for i, k in enumerate(kinds)]
         return [transcript for path in shards for transcript in read_shard(path)]
 
     def trainer(self, shards: list[pathlib.Path]) -> Trainer:
@@ -67,10 +74,12 @@ class Maker:
         return result
 
 
-def make(target: pathlib.Path, folder: pathlib.Path, recipe: Recipe, shards: int, leg_minutes: float) -> bool:
-    """Whether the drafter is finished; if not, the same call goes on."""
+def make(
+    target: pathlib.Path, folder: pathlib.Path, recipe: Recipe, prompts: str, shards: int, leg_minutes: float
+) -> bool:
+    """Whether the drafter is finished; if not, the same call goes on. `prompts`: "general", "nano" or a JSONL file."""
     deadline = time.monotonic() + 60 * leg_minutes
-    maker = Maker(target, folder, recipe)
+    maker = Maker(target, folder, recipe, prompts)
     paths = maker.text(shards, deadline)
     if paths is None:
         return False

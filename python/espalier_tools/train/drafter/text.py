@@ -13,13 +13,11 @@ import io
 import itertools
 import json
 import pathlib
-import random
-from collections.abc import Iterator
 
 import numpy as np
 
-from espalier_tools.train import sources
-from espalier_tools.train.drafter.prompts import natural_user_prefix, prompts, subject_split
+from espalier_tools.train.drafter.prompts import natural_user_prefix
+from espalier_tools.train.drafter.requests import PromptSource, requests
 from espalier_tools.train.drafter.target import Generator, Request, Transcript, default_taps
 from espalier_tools.train.files import write_json, write_whole
 
@@ -27,36 +25,6 @@ SHARD_PROMPTS = 256
 SLOTS = 64
 LENGTH = 384  # tokens of prompt and answer
 QUESTIONS = 3000
-SHARES = {"chat": 0.62, "code": 0.16, "copy": 0.14, "tool": 0.08}
-OWN_QUESTIONS = 0.25  # of the chat prompts
-SAMPLED = 0.25  # of the answers; the others are greedy
-TEMPERATURES = (0.5, 0.8, 1.0)
-
-
-class Source:
-    """Prompts of a split for a target: a stream of requests for each shard."""
-
-    def __init__(self, tokenizer, questions: list[str], split: str):
-        self.tokenizer, self.split = tokenizer, split
-        self.passages = sources.passages()
-        self.questions = [text for text in questions if subject_split(text) == split]
-
-    def requests(self, shard: int, kinds: dict[str, float], sampled: float) -> Iterator[Request]:
-        """Endless; the same for the same arguments."""
-        rng = random.Random(f"{self.split}/{shard}")
-        streams = {kind: prompts(kind, self.split, shard, self.passages) for kind in kinds}
-        asked = rng.sample(self.questions, len(self.questions))
-        while True:
-            kind = rng.choices(list(kinds), list(kinds.values()))[0]
-            if kind == "chat" and asked and rng.random() < OWN_QUESTIONS:
-                messages = [{"role": "user", "content": asked.pop()}]
-            else:
-                messages = next(streams[kind])
-            temperature = rng.choice(TEMPERATURES) if rng.random() < sampled else 0.0
-            yield Request(self._encode(messages), kind, temperature)
-
-    def _encode(self, messages: list[dict[str, str]]) -> list[int]:
-        return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
 
 
 def own_questions(network, tokenizer, stops: set[int], count: int) -> list[str]:
@@ -124,16 +92,15 @@ class TextMaker:
             write_json(path, own_questions(self.network, self.tokenizer, self.stops, QUESTIONS))
         return json.loads(path.read_text())
 
-    def shard(self, split: str, number: int, kinds: dict[str, float] = SHARES, count: int = SHARD_PROMPTS) -> pathlib.Path:
-        """The path of a shard, made if it is not there. Test shards are greedy."""
+    def shard(
+        self, source: PromptSource, split: str, number: int, shares: dict[str, float] | None = None, count: int = SHARD_PROMPTS
+    ) -> pathlib.Path:
+        """The path of a shard, made if it is not there."""
         path = self.folder / f"{split}-{number:04d}.npz"
-        if path.exists():
-            return path
-        source = Source(self.tokenizer, self.questions(), split)
-        sampled = SAMPLED if split == "train" else 0.0
-        wanted = itertools.islice(source.requests(number, kinds, sampled), count)
-        generator = Generator(self.network, self.taps, self.stops, SLOTS, LENGTH, seed=number)
-        write_shard(path, list(generator.run(wanted)))
+        if not path.exists():
+            wanted = itertools.islice(requests(source, split, number, shares or source.shares), count)
+            generator = Generator(self.network, self.taps, self.stops, SLOTS, LENGTH, seed=number)
+            write_shard(path, list(generator.run(wanted)))
         return path
 
 

@@ -12,6 +12,7 @@ import sys
 
 import torch
 
+from espalier_tools.train import card
 from espalier_tools.train.files import DiskFull, cache_folder, write_json
 
 RUNS = cache_folder() / "train"
@@ -19,15 +20,25 @@ OUT_HELP = "folder of the run and of what comes of it (default: one in ~/.cache/
 
 
 def nano(options: argparse.Namespace) -> bool:
-    from espalier_tools.train.nano import evaluate, ship
-    from espalier_tools.train.nano.train import trained, train
+    from espalier_tools.train.nano.train import train
 
     if not train(options.out / "run", options.steps, options.leg_minutes, options.rate):
         return False
-    network, tokenizer = trained(options.out / "run")
-    ship.save(network, tokenizer, options.out / "nano")
-    result = evaluate.evaluate(*ship.load(options.out / "nano"), options.count)
-    write_json(options.out / "evaluation.json", result)
+    return nano_finish(options)
+
+
+def nano_finish(options: argparse.Namespace) -> bool:
+    from espalier_tools.train.nano import evaluate, ship
+    from espalier_tools.train.nano.train import data_digest, trained
+
+    run, folder = options.out / "run", options.out / "nano"
+    network, tokenizer = trained(run)
+    ship.save(network, tokenizer, folder)
+    result = evaluate.evaluate(*ship.load(folder), options.count)
+    write_json(options.out / "wrong.json", result.pop("wrong"))
+    write_json(folder / "evaluation.json", result)
+    text = card.nano_text(run, result, "./dev train nano", data_digest(run, tokenizer))
+    card.write(folder, run, text, ("loss", "right", "decided"))
     print(json.dumps(result["percent"]))
     return True
 

@@ -9,6 +9,7 @@ import json
 import pathlib
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
@@ -52,10 +53,11 @@ def dequantised(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     result = {}
     for name, tensor in tensors.items():
         module, _, part = name.rpartition(".")
-        if f"{module}.scales" not in tensors:
-            result[name] = tensor.float() if tensor.is_floating_point() else tensor
-        elif part == "weight":
+        grouped = f"{module}.scales" in tensors
+        if grouped and part == "weight":
             result[name] = dequantise({kind: tensors[f"{module}.{kind}"] for kind in ("weight", "scales", "biases")})
+        elif not grouped or part not in ("scales", "biases"):
+            result[name] = tensor.float() if tensor.is_floating_point() else tensor
     return result
 
 
@@ -67,9 +69,13 @@ def save_checkpoint(folder: pathlib.Path, tensors: dict[str, Tensor], config: di
 
 
 def load_checkpoint(folder: pathlib.Path) -> tuple[dict[str, Tensor], dict]:
-    """fp32 tensors and config of a folder, quantised as above or not. ValueError for another quantisation."""
-    config = json.loads((folder / "config.json").read_text())
+    """fp32 tensors and config of a folder, quantised as above or not. ValueError for what is no such folder."""
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        stored = load_file(folder / "model.safetensors")
+    except (OSError, SafetensorError, json.JSONDecodeError) as error:
+        raise ValueError(f"{folder}: expected a model's folder with config.json and model.safetensors: {error}") from error
     settings = config.get("quantization")
     if settings not in (None, SETTINGS):
         raise ValueError(f"{folder}/config.json: quantization is {settings}, expected {SETTINGS} or none")
-    return dequantised(load_file(folder / "model.safetensors")), config
+    return dequantised(stored), config

@@ -1,8 +1,8 @@
 """A training run in legs: checkpoints that survive kill -9, a log that follows them, a clean end when time or disk is up.
 
-A run is a folder: checkpoint.pt (model, average, optimizer, step, and what the task adds), log.jsonl (one line each
+A run is a folder: run.json (its settings), checkpoint.pt (model, average, optimizer, step), log.jsonl (one line each
 LOG_STEPS steps). Starting the same command again goes on from the checkpoint; data follow from the step alone, so a
-run in legs is the same as a run in one piece up to rounding.
+run in legs is the same as a run in one piece. One process at a time.
 """
 
 import dataclasses
@@ -10,6 +10,7 @@ import io
 import json
 import math
 import pathlib
+import pickle
 import signal
 import sys
 import time
@@ -18,11 +19,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from espalier_tools.train.files import DiskFull, write_json, write_whole
+from espalier_tools.train.files import append_line, remove_parts, write_json, write_whole
 
 CHECKPOINT_SECONDS = 150
 LOG_STEPS = 20
-KEEP_PER_SAVE = 3  # times the time of a save that at least lies between two
+TRAINING_PER_SAVE = 3  # times the seconds of a save are trained, at least, before the next: a slow disk gets a quarter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +61,11 @@ class Average:
 
 
 class Run:
-    """`loss(step)` gives the loss of a step and numbers to log; the run does the rest."""
+    """`loss(step)` gives the loss of a step and numbers to log; the run does the rest.
+
+    ValueError for a folder whose checkpoint is damaged or of another task or model. Other settings than those the run
+    began with hold from now on, are told, and stand in run.json with their step.
+    """
 
     def __init__(self, folder: pathlib.Path, model: nn.Module, schedule: Schedule, description: dict):
         self.folder, self.model, self.schedule = folder, model, schedule
@@ -79,17 +84,53 @@ class Run:
 
     def _resume(self) -> None:
         path = self.folder / "checkpoint.pt"
+        remove_parts(self.folder, path.name)
         if path.exists():
+            self._load(path)
+        self._record_settings()
+        self._cut_log()
+
+    def _load(self, path: pathlib.Path) -> None:
+        try:
             saved = torch.load(path, weights_only=True)
-            with torch.no_grad():
-                for name, value in saved["model"].items():
-                    self.parameters[name].copy_(value)
-            self.average.values = saved["average"]
-            self.optimizer.load_state_dict(saved["optimizer"])
+            model, average, optimizer = saved["model"], saved["average"], saved["optimizer"]
             self.step, self.seconds = saved["step"], saved["seconds"]
-            self._cut_log()
-        else:
-            write_json(self.folder / "run.json", {**self.description, **dataclasses.asdict(self.schedule)})
+        except (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:  # all mean a damaged file
+            what = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ValueError(f"{path}: damaged ({what}); remove it to begin anew, or give another folder") from error
+        expected = {name: tuple(p.shape) for name, p in self.parameters.items()}
+        found = {name: tuple(value.shape) for name, value in model.items()}
+        if found != expected:
+            other = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
+            name = other[0]
+            raise ValueError(
+                f"{path}: of another model ({len(other)} tensors differ: {name} is {found.get(name)}, expected "
+                f"{expected.get(name)}); give the settings it began with, or another folder"
+            )
+        with torch.no_grad():
+            for name, value in model.items():
+                self.parameters[name].copy_(value)
+        self.average.values = {name: average[name] for name in self.parameters}  # in this order, as `update` pairs them
+        self.optimizer.load_state_dict(optimizer)
+        for group in self.optimizer.param_groups:  # the state is the checkpoint's, the settings are those of now
+            group.update(betas=self.schedule.betas, weight_decay=self.schedule.weight_decay)
+
+    def _record_settings(self) -> None:
+        """Writes run.json, or adds to it what is set otherwise than when the run began."""
+        path = self.folder / "run.json"
+        settings = json.loads(json.dumps({**self.description, **dataclasses.asdict(self.schedule)}))
+        if self.step == 0 or not path.exists():
+            write_json(path, settings)
+            return
+        begun = json.loads(path.read_text())
+        if begun.get("task") != settings.get("task"):
+            raise ValueError(f"{path}: task is {begun.get('task')!r}, expected {settings.get('task')!r}; give another folder")
+        changes = begun.pop("changes", [])
+        last = begun | {name: value for change in changes for name, value in change.items()}
+        other = {name: value for name, value in settings.items() if last.get(name) != value}
+        if other:
+            print(f"{path}: from step {self.step} on with {other}", file=sys.stderr)
+            write_json(path, {**begun, "changes": [*changes, {"step": self.step, **other}]})
 
     def _cut_log(self) -> None:
         """Drops lines of steps that were lost with a killed process: they will come again."""
@@ -116,8 +157,16 @@ class Run:
     def train(self, loss: Callable[[int], tuple[Tensor, dict[str, float]]], leg_minutes: float) -> bool:
         """Trains until the schedule or the leg ends; whether the schedule did. Ends cleanly, with a
         checkpoint, on SIGTERM and SIGINT; DiskFull leaves the last checkpoint as it is."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: setattr(self, "_stop", True))
+        signals = (signal.SIGTERM, signal.SIGINT)
+        handlers = [signal.signal(number, lambda *_: setattr(self, "_stop", True)) for number in signals]
+        try:
+            self._loop(loss, leg_minutes)
+        finally:
+            for number, handler in zip(signals, handlers):  # what comes after training may be interrupted as ever
+                signal.signal(number, handler)
+        return self.step >= self.schedule.steps
+
+    def _loop(self, loss, leg_minutes: float) -> None:
         begin, saved, save_seconds, logged = time.monotonic(), time.monotonic(), 0.0, {}
         while self.step < self.schedule.steps and not self._stop:
             started = time.monotonic()
@@ -128,12 +177,11 @@ class Run:
             if self.step % LOG_STEPS == 0:
                 self._log(logged)
                 logged = {}
-            if time.monotonic() - saved > max(CHECKPOINT_SECONDS, KEEP_PER_SAVE * save_seconds):
+            if time.monotonic() - saved > max(CHECKPOINT_SECONDS, TRAINING_PER_SAVE * save_seconds):
                 saved = time.monotonic()
                 self.save()
                 save_seconds = time.monotonic() - saved
         self.save()
-        return self.step >= self.schedule.steps
 
     def _one_step(self, loss, logged: dict[str, list[float]]) -> dict[str, list[float]]:
         for group in self.optimizer.param_groups:
@@ -153,11 +201,7 @@ class Run:
     def _log(self, logged: dict[str, list[float]]) -> None:
         means = {name: round(sum(values) / len(values), 5) for name, values in logged.items()}
         line = json.dumps({"step": self.step, "seconds": round(self.seconds, 1), **means})
-        try:
-            with (self.folder / "log.jsonl").open("a") as file:
-                file.write(line + "\n")
-        except OSError as error:
-            raise DiskFull(f"{self.folder}/log.jsonl: {error.strerror}; free some space and run again") from error
+        append_line(self.folder / "log.jsonl", line)
         print(f"{self.step}/{self.schedule.steps} {line}", file=sys.stderr, flush=True)
 
     def load_average(self) -> None:

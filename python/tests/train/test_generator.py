@@ -204,6 +204,17 @@ def test_cases_are_repeatable_and_end_with_the_user(measured, kind):
             assert {name for name, _ in called} <= names_of(case)
 
 
+def test_cases_without_a_new_value_do_not_count_as_new_values(measured):
+    for kind in ("values", "foreign"):
+        cases = measured.cases(kind, 80, seed=2)
+        told = [case for case in cases if case["counts"]]
+        assert 40 < len(told) < 80
+        assert not any("()" in case["expected"] for case in told)  # a call without arguments
+    names = {name for names in measured._names.values() for name in names}
+    assert all(any(f'"{name}"' in case["expected"] for name in names) for case in told)
+    assert all(case["counts"] for case in measured.cases("wordings", 40))
+
+
 def test_tools_of_the_other_corpus_are_read_where_their_arguments_are_in_the_question(corpus):
     functions = [function for split in SPLITS for function in read_foreign(corpus, split)]
     assert sorted(function.name for function in functions) == sorted(f"zeppelin_hire{number}" for number in range(40))

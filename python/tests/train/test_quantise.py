@@ -1,7 +1,10 @@
 """8-bit groups against MLX, both ways."""
 
+import json
+
 import mlx.core as mx
 import numpy as np
+import pytest
 import torch
 
 from espalier_tools.train import quantise
@@ -45,3 +48,22 @@ def test_a_checkpoint_comes_back(tmp_path):
     assert found.keys() == tensors.keys() and config["quantization"]["bits"] == 8
     assert torch.equal(found["d2t"], tensors["d2t"])
     assert all(torch.allclose(found[name], tensors[name].float(), atol=0.03) for name in tensors if name != "d2t")
+
+
+def test_a_bias_beside_8_bit_weights_stays():
+    tensors = {"a.weight": torch.randn(8, 64), "a.bias": torch.ones(8)}
+    found = quantise.dequantised(quantise.quantised(tensors))
+    assert found.keys() == tensors.keys() and torch.equal(found["a.bias"], tensors["a.bias"])
+
+
+def test_a_folder_that_is_no_checkpoint_is_named(tmp_path):
+    with pytest.raises(ValueError, match="expected a model's folder .*config.json"):
+        quantise.load_checkpoint(tmp_path)
+    quantise.save_checkpoint(tmp_path, {"n.weight": torch.ones(64)}, {})
+    (tmp_path / "model.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="expected a model's folder"):
+        quantise.load_checkpoint(tmp_path)
+    quantise.save_checkpoint(tmp_path, {"n.weight": torch.ones(64)}, {})
+    (tmp_path / "config.json").write_text(json.dumps({"quantization": {"group_size": 32, "bits": 4}}))
+    with pytest.raises(ValueError, match="'bits': 4.*, expected .*'bits': 8"):
+        quantise.load_checkpoint(tmp_path)

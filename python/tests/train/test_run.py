@@ -51,7 +51,7 @@ import sys, time
 sys.path[:0] = [{tests!r}]
 import pathlib
 from espalier_tools.train import run
-run.CHECKPOINT_SECONDS, run.KEEP_PER_SAVE = 0.05, 0
+run.CHECKPOINT_SECONDS, run.TRAINING_PER_SAVE = 0.05, 0
 from test_run import make
 whole, loss = make(pathlib.Path(sys.argv[1]))
 def slow(step):
@@ -97,6 +97,55 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     monkeypatch.undo()
     third, loss = make(tmp_path)
     assert third.step == 31 and third.train(loss, 5)
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_its_log_anew(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"step": 20}\n{"step": 4')
+    first, loss = make(tmp_path)
+    first.train(loss, 5)
+    steps = [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert steps == [20, 40, 60]
+
+
+def test_what_a_killed_save_left_is_removed(tmp_path):
+    (tmp_path / ".checkpoint.pt.77.part").write_bytes(b"half")
+    make(tmp_path)
+    assert not list(tmp_path.glob(".*.part"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no checkpoint", None])
+def test_a_damaged_checkpoint_is_named(tmp_path, content):
+    first, loss = make(tmp_path, 3)
+    first.train(loss, 5)
+    path = tmp_path / "checkpoint.pt"
+    path.write_bytes(path.read_bytes()[:-900] if content is None else content)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt: damaged .*; remove it to begin anew, or give another folder"):
+        make(tmp_path)
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    first, loss = make(tmp_path, 3)
+    first.train(loss, 5)
+    with pytest.raises(ValueError, match=r"of another model \(1 tensors differ: weight is \(1, 4\), expected \(1, 5\)\)"):
+        Run(tmp_path, nn.Linear(5, 1), SCHEDULE, {"task": "test"})
+    with pytest.raises(ValueError, match="task is 'test', expected 'other'"):
+        Run(tmp_path, nn.Linear(4, 1), SCHEDULE, {"task": "other"})
+
+
+def test_other_settings_are_recorded_with_their_step(tmp_path):
+    first, loss = make(tmp_path, 3)
+    first.train(loss, 5)
+    for rate in (0.01, 0.01, 0.02):
+        Run(tmp_path, nn.Linear(4, 1), Schedule(steps=60, rate=rate, warmup=5), {"task": "test"})
+    about = json.loads((tmp_path / "run.json").read_text())
+    assert about["rate"] == 0.05 and about["changes"] == [{"step": 4, "rate": 0.01}, {"step": 4, "rate": 0.02}]
+
+
+def test_signals_are_as_before_when_training_is_over(tmp_path):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    whole, loss = make(tmp_path, 3)
+    whole.train(loss, 5)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
 def test_the_rate_rises_holds_and_falls():

@@ -5,13 +5,13 @@ import time
 
 import torch
 
-from espalier_tools.train import quantise
+from espalier_tools.train import card, quantise
 from espalier_tools.train.drafter import dspark
 from espalier_tools.train.drafter.evaluate import evaluate, text_table
 from espalier_tools.train.drafter.requests import FilePrompts, GeneralPrompts, NanoPrompts, PromptSource
 from espalier_tools.train.drafter.tables import CountTable
 from espalier_tools.train.drafter.target import Transcript, load_network
-from espalier_tools.train.drafter.text import TextMaker, read_shard
+from espalier_tools.train.drafter.text import TextMaker, digest, read_shard
 from espalier_tools.train.drafter.train import Recipe, Trainer
 from espalier_tools.train.files import write_json
 
@@ -69,9 +69,13 @@ class Maker:
         model = load(self.folder / "drafter", self.network.embed_tokens.weight)
         table = CountTable([t.ids[t.prompt_length :] for t in trainer.transcripts], self.network.shape.vocab)
         result = evaluate(self.test_texts(), model, table)
-        write_json(self.folder / "evaluation.json", result)
-        (self.folder / "evaluation.txt").write_text(text_table(result) + "\n")
+        write_json(self.folder / "drafter" / "evaluation.json", result)
         return result
+
+    def write_card(self, result: dict, target: str, command: str) -> None:
+        run = self.folder / "run"
+        text = card.drafter_text(run, result, target, command, digest(self.folder / "text"))
+        card.write(self.folder / "drafter", run, text, ("soft", "right0", "right1", "right2"))
 
 
 def make(
@@ -86,6 +90,8 @@ def make(
     trainer = maker.trainer(paths)
     if not trainer.train((deadline - time.monotonic()) / 60):
         return False
-    maker.finish(trainer)
-    print((folder / "evaluation.txt").read_text())
+    result = maker.finish(trainer)
+    command = f"./dev train drafter --target {target.name} --prompts {prompts} --shards {shards} --steps {recipe.steps}"
+    maker.write_card(result, target.stem, command)
+    print(text_table(result))
     return True

@@ -18,7 +18,7 @@ MATCH_PROBABILITIES = {2: 0.52, 3: 0.61, 4: 0.71, 5: 0.76, 6: 0.82, 7: 0.84, 9: 
 
 def match_log_probabilities(matched: int, length: int) -> list[float]:
     """Of `length` tokens after a match of `matched`, each given those before it."""
-    table = [MATCH_PROBABILITIES.get(0, 0.3)]
+    table = [0.3]  # below the shortest match that PromptLookup takes: never asked for by it
     for count in range(1, matched + length):
         table.append(MATCH_PROBABILITIES.get(count, table[-1]))
     return [math.log(p) for p in table[matched : matched + length]]
@@ -81,7 +81,8 @@ class CountTable:
 
     Interpolated absolute discounting: p_n(w) = (count(w) - d) / total + d * kinds / total * p_{n-1}(w), with the
     `kinds` different followers of the context giving d each to the shorter context. Kept per context: all followers,
-    most frequent first, in flat arrays.
+    most frequent first, in flat arrays. A context's number is that of its last pair (shorter context, token), so that a
+    pair is one 64-bit key for any vocabulary.
     """
 
     ORDERS = 4  # context lengths 0 .. 3
@@ -89,11 +90,18 @@ class CountTable:
 
     def __init__(self, sequences: Iterable[Sequence[int]], vocab: int, most: int = 32):
         """`most`: followers that are looked at per context, at most."""
-        if vocab ** self.ORDERS >= 2 ** 63:
-            raise ValueError(f"vocabulary {vocab}: four tokens do not fit one 64-bit key, expected at most 55108")
-        self.vocab, self.most = vocab, most
-        arrays = [np.asarray(s, np.int64) for s in sequences]
-        self.orders = [_Followers(arrays, vocab, length) for length in range(self.ORDERS)]
+        self.most = most
+        arrays = [np.empty(0, np.int64)] + [np.asarray(s, np.int64) for s in sequences]
+        tokens = np.concatenate(arrays)
+        places = np.concatenate([np.arange(len(array)) for array in arrays])  # in their sequences
+        contexts = np.zeros(len(tokens), np.int64)  # of each token
+        self.orders = []
+        for length in range(self.ORDERS):
+            whole = places >= length
+            followers = _Followers(contexts[whole], tokens[whole], vocab)
+            contexts[whole] = followers.numbers
+            contexts = np.roll(contexts, 1)
+            self.orders.append(followers)
         self.known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
 
     def children(self, context: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -104,10 +112,19 @@ class CountTable:
             found = self.known[key] = self._interpolate(key)
         return found
 
+    def followers(self, context: Sequence[int]) -> tuple[np.ndarray, np.ndarray, int, int] | None:
+        """(tokens, counts, total count, kinds) after a context; None if it was never followed by anything."""
+        number: int | None = 0
+        for order, token in zip(self.orders, context):
+            number = order.number_of(number, token)
+            if number is None:
+                return None
+        return self.orders[len(context)].of(number)
+
     def _interpolate(self, context: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         mass: dict[int, float] = {}
         for length in range(len(context) + 1):
-            followers = self.orders[length].of(context[len(context) - length:])
+            followers = self.followers(context[len(context) - length:])
             if followers is None:
                 break  # a longer context cannot have been seen either
             tokens, counts, total, kinds = followers
@@ -128,34 +145,27 @@ class CountTable:
 class _Followers:
     """Followers of all contexts of one length: tokens and counts [pairs], grouped by context, frequent first."""
 
-    def __init__(self, sequences: list[np.ndarray], vocab: int, length: int):
+    def __init__(self, contexts: np.ndarray, tokens: np.ndarray, vocab: int):
+        """contexts, tokens [n] int64: each token and the number of the context that it follows."""
         self.vocab = vocab
-        grams = np.concatenate([np.empty(0, np.int64)] + [self._keys(s, vocab, length + 1) for s in sequences])
-        keys, counts = np.unique(grams, return_counts=True)
-        contexts = keys // vocab
-        order = np.lexsort((keys, -counts, contexts))
-        self.tokens = (keys % vocab)[order].astype(np.int32)
+        self.keys, self.numbers, counts = np.unique(contexts * vocab + tokens, return_inverse=True, return_counts=True)
+        of_keys = self.keys // vocab
+        order = np.lexsort((self.keys, -counts, of_keys))
+        self.tokens = (self.keys % vocab)[order].astype(np.int32)
         self.counts = counts[order].astype(np.int32)
-        self.contexts, starts = np.unique(contexts, return_index=True)
-        self.starts = np.append(starts, len(keys))
+        self.contexts, starts = np.unique(of_keys, return_index=True)
+        self.starts = np.append(starts, len(self.keys))
         self.totals = np.add.reduceat(counts, starts) if len(starts) else np.empty(0, np.int64)
 
-    @staticmethod
-    def _keys(sequence: np.ndarray, vocab: int, length: int) -> np.ndarray:
-        """[tokens] -> [tokens - length + 1]: each run of `length` tokens as one number."""
-        rows = max(len(sequence) - length + 1, 0)
-        keys = np.zeros(rows, np.int64)
-        for i in range(length):
-            keys = keys * vocab + sequence[i : i + rows]
-        return keys
+    def number_of(self, context: int, token: int) -> int | None:
+        """The number of a context with one more token; None if the token never followed it."""
+        key = context * self.vocab + token
+        at = int(np.searchsorted(self.keys, key))
+        return at if at < len(self.keys) and self.keys[at] == key else None
 
-    def of(self, context: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, int, int] | None:
-        """(tokens, counts, total count, kinds) after the context; None if it was never followed by anything."""
-        key = 0
-        for token in context:
-            key = key * self.vocab + token
-        at = int(np.searchsorted(self.contexts, key))
-        if at == len(self.contexts) or self.contexts[at] != key:
+    def of(self, context: int) -> tuple[np.ndarray, np.ndarray, int, int] | None:
+        at = int(np.searchsorted(self.contexts, context))
+        if at == len(self.contexts) or self.contexts[at] != context:
             return None
         pairs = slice(int(self.starts[at]), int(self.starts[at + 1]))
         return self.tokens[pairs], self.counts[pairs], int(self.totals[at]), pairs.stop - pairs.start

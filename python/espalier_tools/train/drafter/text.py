@@ -105,9 +105,9 @@ class TextMaker:
 
 
 def digest(folder: pathlib.Path) -> str:
-    """SHA-256 over the token ids of all shards of a folder, in order: what a model card names as its data."""
+    """SHA-256 over the token ids of the training shards of a folder, in order: what a model card names as its data."""
     total = hashlib.sha256()
-    for path in sorted(folder.glob("*.npz")):
+    for path in sorted(folder.glob("train-*.npz")):
         with np.load(path) as columns:
             total.update(columns["ids"].tobytes())
     return total.hexdigest()

@@ -21,7 +21,7 @@ Children = Callable[[tuple[int, ...]], tuple[Sequence[int], Sequence[float]]]
 @dataclasses.dataclass
 class DraftTree:
     """Node i holds tokens[i], hangs on parents[i] (ROOT or an earlier node), and the path to it has log-probability
-    log_probabilities[i] under its proposer (-inf for grafted nodes, which nobody rated)."""
+    log_probabilities[i] under its proposer (-inf in path_tree, which nobody rated)."""
 
     parents: list[int] = dataclasses.field(default_factory=list)
     tokens: list[int] = dataclasses.field(default_factory=list)
@@ -159,16 +159,6 @@ class MarkovSlots:
         if slot not in self.gathered:
             self.gathered[slot] = self.markov.w2[self.rows[slot]]
         return self.gathered[slot]
-
-
-def build_tree(base_logits: np.ndarray, markov: Markov, anchor: int, nodes: int, k: int) -> DraftTree:
-    """base_logits [slots, draft rows] of one round -> its best-first tree, at most `k` children a node."""
-    return best_first(MarkovSlots(base_logits, markov, anchor, k), nodes, len(base_logits))
-
-
-def chain(base_logits: np.ndarray, markov: Markov, anchor: int, length: int) -> DraftTree:
-    """base_logits [slots, draft rows] -> the greedy chain of the first `length` slots."""
-    return first_children(MarkovSlots(base_logits, markov, anchor, 1), min(length, len(base_logits)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

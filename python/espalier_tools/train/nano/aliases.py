@@ -34,7 +34,7 @@ def alias(name: str, description: str, words: Sequence[str], rng: random.Random)
 
 
 def renamed(conversation: dict, words: Sequence[str], rng: random.Random) -> dict:
-    """The conversation with other names for most of its tools, in the list and in the calls."""
+    """The conversation with other names for most of its tools, in the list and in the calls; "origins" has the old ones."""
     if not conversation["tools"] or rng.random() >= CONVERSATIONS:
         return conversation
     inner = [tool.get("function", tool) for tool in conversation["tools"]]
@@ -50,7 +50,7 @@ def renamed(conversation: dict, words: Sequence[str], rng: random.Random) -> dic
         for outer in conversation["tools"]
     ]
     messages = [{**message, "content": _in_calls(message["content"], names)} for message in conversation["messages"]]
-    return {**conversation, "tools": tools, "messages": messages}
+    return {**conversation, "tools": tools, "messages": messages, "origins": [tool["name"] for tool in inner]}
 
 
 def _with_name(tool: dict, names: dict[str, str]) -> dict:

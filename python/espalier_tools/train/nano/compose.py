@@ -1,17 +1,15 @@
 """Natural values of every kind, composed of the pools; and kinds whose surface differs from what the call holds."""
 
 import random
-import re
 from typing import Callable
 
 from espalier_tools.train.nano import pools, pseudo
-
-_SLOT = re.compile(r"\{(\w+)\}")
+from espalier_tools.train.nano.surface import SLOT
 
 
 def _fill(form: str, rng: random.Random) -> str:
     """Fills {n}oun, {a}djective, {v}erb, names and numbers into a form; capitals in the slot ask for capitals."""
-    return _SLOT.sub(lambda match: _FILLERS[match.group(1)](rng), form)
+    return SLOT.sub(lambda match: _FILLERS[match.group(1)](rng), form)
 
 
 _FILLERS: dict[str, Callable[[random.Random], str]] = {

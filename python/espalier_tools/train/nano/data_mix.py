@@ -7,9 +7,8 @@ import yaml
 
 from espalier_tools.train import sources
 from espalier_tools.train.nano.aliases import renamed
-from espalier_tools.train.nano.batches import Sequence
 from espalier_tools.train.nano.generator import Generator
-from espalier_tools.train.nano.text import Encoder
+from espalier_tools.train.nano.text import Encoded, Encoder, pieces
 from espalier_tools.train.nano.words import read_words
 
 DATA = pathlib.Path(__file__).with_name("data")
@@ -19,7 +18,7 @@ DATA = pathlib.Path(__file__).with_name("data")
 CURRICULUM = (
     (0.00, {"0": 80, "refusal": 5, "prose": 2, "dialogue": 3}),
     (0.06, {"0": 30, "1": 30, "refusal": 25, "prose": 4, "dialogue": 3}),
-    (0.16, {"0": 8, "1": 20, "2": 38, "refusal": 22, "chat": 5, "prose": 5, "dialogue": 2}),
+    (0.16, {"0": 7, "1": 20, "2": 36, "refusal": 26, "chat": 5, "prose": 4, "dialogue": 2}),
 )
 
 
@@ -66,7 +65,7 @@ class Mix:
             return rng.choice(self.dialogues)
         return renamed(self.generator.conversation(index, self.seed, kind), self.words, rng)
 
-    def __call__(self, index: int, progress: float) -> Sequence:
+    def __call__(self, index: int, progress: float) -> Encoded:
         return self.encoder.encode(self.conversation(index, progress))
 
 
@@ -78,9 +77,7 @@ def prose(split: str) -> list[str]:
 
 def tokenizer_texts(count: int, seed: int = 1) -> list[str]:
     """What the tokenizer is trained on: the mix of the last stage of training."""
-    from espalier_tools.train.nano.text import pieces
-
     mix = Mix(None, seed)
     rng = random.Random(seed)
     conversations = (mix.conversation(rng.getrandbits(48), 1.0) for _ in range(count))
-    return ["".join(text for text, _ in pieces(conversation)) for conversation in conversations]
+    return ["".join(piece.text for piece in pieces(conversation)) for conversation in conversations]

@@ -2,11 +2,11 @@
 
     python -m espalier_tools.train nano-evaluate --model FOLDER --count 500 --out FILE
 
-Answers are greedy. A case counts if the whole call is right: function, every argument, nothing else.
+Answers are greedy. A call is right if the whole of it is: function, every argument, nothing else. Cases of new values or
+names whose request holds none are left out, so that the percentage is of what its name says.
 """
 
 import math
-import pathlib
 from collections.abc import Iterator
 
 import torch
@@ -16,49 +16,41 @@ from espalier_tools.train import sources
 from espalier_tools.train.drafter.target import Generator, Request
 from espalier_tools.train.nano.batches import Batch
 from espalier_tools.train.nano.data_mix import DATA, prose, word_list
-from espalier_tools.train.nano.evaluation import NO_CALL, REFUSAL, Evaluation
+from espalier_tools.train.nano.evaluation import NO_CALL, REFUSAL, SPLITS, Evaluation
 from espalier_tools.train.nano.text import Encoder
 from espalier_tools.train.network import Network
 
-KINDS = (
-    "values",
-    "foreign",
-    "wordings",
-    "independent",
-    "small_talk",
-    "knowledge",
-    "refusal",
-    "false_refusal",
-    "extraction",
-    "other_tools",
-)
+KINDS = tuple(SPLITS)
 CALL = "<|tool_call_start|>"
+REFUSED = "I can't"  # how every refusal begins
 LENGTH = 640
 ANSWER = "<|im_start|>assistant\n"
+UNENDED = "<no end>"  # stands behind an answer that ran into LENGTH: never a right one
 
 
 def is_right(expected: str, answer: str) -> bool:
     if expected == NO_CALL:
-        return CALL not in answer and not answer.startswith("I can't")
+        return CALL not in answer and not answer.startswith(REFUSED) and not answer.endswith(UNENDED)
     if expected == REFUSAL:
-        return CALL not in answer
+        return CALL not in answer and answer.startswith(REFUSED)
     return answer == expected
 
 
 def answers(network: Network, tokenizer, cases: list[dict]) -> list[str]:
-    """The greedy answer to each case."""
+    """The greedy answer to each case; UNENDED alone where the prompt leaves no place for one."""
     encoder = Encoder(tokenizer)
     begin = tokenizer.encode(ANSWER, add_special_tokens=False)
-    prompts = [encoder.encode(case)[0] + begin for case in cases]
+    prompts = [encoder.encode(case).ids + begin for case in cases]
     stops = {tokenizer.eos_token_id}
 
     def requests() -> Iterator[Request]:
         return (Request(prompt, str(number)) for number, prompt in enumerate(prompts))
 
-    found = [""] * len(cases)
+    found = [UNENDED] * len(cases)
     for transcript in Generator(network, (), stops, 48, LENGTH, seed=0).run(requests()):
         ids = transcript.ids[transcript.prompt_length :].tolist()
-        found[int(transcript.kind)] = tokenizer.decode([token for token in ids if token not in stops])
+        text = tokenizer.decode([token for token in ids if token not in stops])
+        found[int(transcript.kind)] = text if ids[-1] in stops else text + UNENDED
     return found
 
 
@@ -76,23 +68,25 @@ def perplexity(network: Network, tokenizer, passages: list[str]) -> dict[str, fl
     return {"token": math.exp(total / tokens), "byte": math.exp(total / size)}
 
 
+def _hit(kind: str, case: dict, answer: str) -> bool:
+    """Whether a case adds to the percentage of its kind."""
+    return CALL not in answer if kind == "false_refusal" else is_right(case["expected"], answer)
+
+
 def evaluate(network: Network, tokenizer, count: int, seed: int = 0, kinds: tuple[str, ...] = KINDS) -> dict:
     """Percentages by kind of case, examples of what went wrong, and the perplexity of held-out prose."""
     network.eval()
     evaluation = Evaluation(DATA, word_list(), sources.bfcl_folder())
-    result, wrong = {}, {}
+    counted, percent, wrong = {}, {}, {}
     for kind in kinds:
-        cases = evaluation.cases(kind, count, seed)
+        cases = [case for case in evaluation.cases(kind, count, seed) if case["counts"]]
         given = answers(network, tokenizer, cases)
-        if kind == "false_refusal":
-            result[kind] = 100 * sum(CALL not in answer for answer in given) / count
-            bad = [(case, answer) for case, answer in zip(cases, given) if CALL not in answer]
-        else:
-            right = [is_right(case["expected"], answer) for case, answer in zip(cases, given)]
-            result[kind] = 100 * sum(right) / count
-            bad = [(case, answer) for case, answer, good in zip(cases, given, right) if not good]
+        hits = [_hit(kind, case, answer) for case, answer in zip(cases, given)]
+        counted[kind], percent[kind] = len(cases), 100 * sum(hits) / max(len(cases), 1)
         wrong[kind] = [
             {"user": case["messages"][-1]["content"], "expected": case["expected"], "answer": answer}
-            for case, answer in bad[:12]
-        ]
-    return {"count": count, "percent": result, "perplexity": perplexity(network, tokenizer, prose("test")[:60]), "wrong": wrong}
+            for case, answer, hit in zip(cases, given, hits)
+            if hit == (kind == "false_refusal")
+        ][:12]
+    held_out = perplexity(network, tokenizer, prose("test")[:60])
+    return {"count": count, "counted": counted, "percent": percent, "perplexity": held_out, "wrong": wrong}

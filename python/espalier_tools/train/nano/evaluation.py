@@ -11,9 +11,10 @@ from espalier_tools.train.nano.content import INDEPENDENT_FILE, Function, Wordin
 from espalier_tools.train.nano.generator import Generator
 from espalier_tools.train.nano.plans import Plan
 from espalier_tools.train.nano.requests import Request
-from espalier_tools.train.nano.values import Value
+from espalier_tools.train.nano.values import UNDIVIDED, Value
 
 REFUSAL, NO_CALL = "refusal", "no call"  # expected where many texts are right
+TOOLS = 4  # in a case's list
 
 SPLITS = {  # kind of case -> split of wordings, split of values
     "values": ("train", "test"),  # new values in known wordings
@@ -57,22 +58,14 @@ class Evaluation:
         }
         self._independent = _independent_functions(read_functions(self._folder), independent)
 
-    def cases(
-        self,
-        kind: str,
-        count: int,
-        seed: int = 0,
-        wordings: str | None = None,
-        values: str | None = None,
-        tools: int = 4,
-    ) -> list[Case]:
-        """Cases of a kind of SPLITS, which also gives the splits that are not passed.
+    def cases(self, kind: str, count: int, seed: int = 0) -> list[Case]:
+        """Cases of a kind of SPLITS.
 
-        {"tools", "messages" up to the user's turn, "expected"}: the assistant's exact text, REFUSAL or NO_CALL.
+        {"tools", "messages" up to the user's turn, "expected", "counts"}: the assistant's exact text, REFUSAL or NO_CALL,
+        and whether the case has what its kind is about.
         """
-        known, drawn = SPLITS[kind]
-        generator = self._generator(wordings or known, values or drawn)
-        plan = Plan(tools=(tools, tools), turns=(1, 1), weights={})
+        generator = self._generator(*SPLITS[kind])
+        plan = Plan(tools=(TOOLS, TOOLS), turns=(1, 1), weights={})
         return [self._case(kind, generator, plan, random.Random(f"{kind}/{seed}/{index}")) for index in range(count)]
 
     def _case(self, kind: str, generator: Generator, plan: Plan, rng: random.Random) -> Case:
@@ -81,7 +74,7 @@ class Evaluation:
             talk = Plan(tools=plan.tools, turns=(1, 1), weights={kind: 1})
             said = generator.conversation(rng.getrandbits(40), 0, talk)
             expected = said["messages"][1]["content"] if kind == "extraction" else NO_CALL
-            return {"tools": said["tools"], "messages": said["messages"][:1], "expected": expected}
+            return {"tools": said["tools"], "messages": said["messages"][:1], "expected": expected, "counts": True}
         if kind == "refusal":
             return self._refusal(generator, plan, rng)
         if kind == "independent":
@@ -92,7 +85,16 @@ class Evaluation:
                 rng.choice(requests.foreign if kind == "other_tools" else requests.asked), rng, draw
             )
         listed = requests.tool_list(plan, rng, request, present=True)
-        return _shown(plan, listed, request.text, calls.message([request.call]), rng)
+        case = _shown(plan, listed, request.text, calls.message([request.call]), rng)
+        return {**case, "counts": self._tells(kind, request)}
+
+    def _tells(self, kind: str, request: Request) -> bool:
+        """Whether new values or names are in the request: one in six takes none at all, others only times or numbers."""
+        kinds = request.function.kinds()
+        said = [(kinds[slot], text) for slot, text in request.surfaces.items()]
+        if kind == "values":
+            return any(value_kind not in UNDIVIDED for value_kind, _ in said)
+        return kind != "foreign" or any(text in self._names.get(value_kind, ()) for value_kind, text in said)
 
     def _refusal(self, generator: Generator, plan: Plan, rng: random.Random) -> Case:
         requests = generator.requests
@@ -118,7 +120,7 @@ class Evaluation:
 def _shown(plan: Plan, listed: list[Function], text: str, expected: str, rng: random.Random) -> Case:
     describe, wrap = rng.random() < plan.described, rng.random() < plan.wrapped
     tools = [calls.tool(function, describe, wrap) for function in listed]
-    return {"tools": tools, "messages": [{"role": "user", "content": text}], "expected": expected}
+    return {"tools": tools, "messages": [{"role": "user", "content": text}], "expected": expected, "counts": True}
 
 
 def _independent_functions(functions: tuple[Function, ...], independent: dict) -> list[Function]:

@@ -37,7 +37,7 @@ class Generator:
         self.content = self.requests.content
 
     def conversation(self, index: int, seed: int = 0, stage: str | Plan = "2") -> Conversation:
-        """The conversation of an index: tools, messages, kinds of its turns, and which messages carry loss."""
+        """The conversation of an index: tools, messages, kinds of its turns."""
         plan, name = (plans.PLANS[stage], stage) if isinstance(stage, str) else (stage, "plan")
         rng = random.Random(f"{seed}/{name}/{index}")
         shared = random.Random(f"{seed}/{name}/twin/{index // 2 % plans.TWINS}")
@@ -50,13 +50,10 @@ class Generator:
         if twin is not None:
             turns[rng.randrange(len(turns))] = self._twin(twin, tools, rng)
         describe, wrap = rng.random() < plan.described, rng.random() < plan.wrapped
-        kinds = [kind for kind, _ in turns]
         return {
             "tools": [calls.tool(tool, describe, wrap) for tool in tools],
             "messages": [message for _, messages in turns for message in messages],
-            "kind": kinds[0] if len(set(kinds)) == 1 else "mixed",
-            "kinds": kinds,
-            "loss": "assistant",
+            "kinds": [kind for kind, _ in turns],
         }
 
     def _turns(self, plan: Plan, tools: list[Function], rng: random.Random, bare: bool) -> list[Turn]:
@@ -68,7 +65,7 @@ class Generator:
     def _twin(self, twin: Request, tools: list[Function], rng: random.Random) -> Turn:
         """The shared request: called where its tool is in the list, otherwise refused."""
         if all(tool.name != twin.function.name for tool in tools):
-            return self._refused(twin.text, rng)
+            return self._refused(twin, rng)
         return self._asked("result" if twin.function.outcomes and rng.random() < 0.15 else "call", twin, rng)
 
     def _has(self, kind: str, tools: list[Function]) -> bool:
@@ -108,7 +105,7 @@ class Generator:
             second = one()
             if _joinable(first, second):
                 text = f"{first.text.rstrip('.!')} and {surface.lower_first(second.text)}"
-                return "call", exchange(text, calls.message([first.call, second.call]))
+                return "call", exchange(text, calls.message([first.call, second.call]), first.function.name)
         return self._asked("call", first, rng)
 
     def _with_result(self, tools: list[Function], rng: random.Random) -> Turn:
@@ -116,7 +113,7 @@ class Generator:
         return self._asked("result", self.requests.request(function, rng), rng)
 
     def _asked(self, kind: str, request: Request, rng: random.Random) -> Turn:
-        messages = exchange(request.text, calls.message([request.call]))
+        messages = exchange(request.text, calls.message([request.call]), request.function.name)
         if kind == "result":
             result, answer = told(rng.choice(request.function.outcomes), request, rng)
             messages += [{"role": "tool", "content": result}, {"role": "assistant", "content": answer}]
@@ -141,11 +138,11 @@ class Generator:
         for _ in range(50):
             request = self.requests.unlisted(tools, rng)
             if request is not None:
-                return self._refused(request.text, rng)
+                return self._refused(request, rng)
         return self._called(plans.PLANS["2"], tools, rng)  # the list serves everything there is
 
-    def _refused(self, text: str, rng: random.Random) -> Turn:
-        return "refusal", exchange(text, rng.choice(self.content.refusals))
+    def _refused(self, request: Request, rng: random.Random) -> Turn:
+        return "refusal", exchange(request.text, rng.choice(self.content.refusals), request.function.name)
 
     def _small_talk(self, rng: random.Random) -> Turn:
         user, said = rng.choice(self.content.small_talk)
@@ -164,9 +161,10 @@ class Generator:
         raise Unfillable("extraction: expected one of 20 patterns to take a value")
 
 
-def exchange(user: str, assistant: str) -> Messages:
-    """A user's message and the answer."""
-    return [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+def exchange(user: str, assistant: str, intent: str | None = None) -> Messages:
+    """A user's message and the answer; `intent`: the function that is asked for, in the list or not."""
+    said = {"role": "user", "content": user} | ({"intent": intent} if intent else {})
+    return [said, {"role": "assistant", "content": assistant}]
 
 
 def _joinable(first: Request, second: Request) -> bool:

@@ -54,10 +54,12 @@ def save(network: Network, tokenizer: PreTrainedTokenizerFast, folder: pathlib.P
 
 
 def load(folder: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
-    """What `save` wrote, in fp32: the very weights that an engine computes with."""
+    """What `save` wrote, in fp32: the very weights that an engine computes with. ValueError for another model."""
     from transformers import AutoTokenizer, Lfm2Config
 
     stored, keys = quantise.load_checkpoint(folder)
+    if keys.get("model_type") != "lfm2":
+        raise ValueError(f"{folder}/config.json: model_type is {keys.get('model_type')!r}, expected 'lfm2'")
     network = Network(Shape.from_transformers(Lfm2Config(**keys)))
     state = {name.removeprefix("model."): value for name, value in stored.items()}
     network.load_state_dict({k: v.transpose(1, 2) if v.dim() == 3 else v for k, v in state.items()})

@@ -1,5 +1,6 @@
 """Conversations as token ids: nano's tokenizer, LFM2's chat format, and what of it the loss looks at."""
 
+import dataclasses
 import json
 import pathlib
 from collections.abc import Iterable, Iterator
@@ -64,39 +65,80 @@ def train_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     )
 
 
-def pieces(conversation: dict) -> Iterator[tuple[str, bool]]:
-    """The rendered conversation in pieces, each with whether it is trained; joined, it is what the chat template gives.
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A part of a rendered conversation: whether it is trained, and the function that its last token shall know of."""
 
-    A conversation with "text" instead of messages is prose: all of it is trained.
+    text: str
+    trained: bool = False
+    hint: str | None = None
+
+
+def pieces(conversation: dict) -> Iterator[Piece]:
+    """The rendered conversation in pieces; joined, they are what the chat template gives.
+
+    A conversation with "text" instead of messages is prose: all of it is trained. Hints stand at the end of requests
+    ("intent" of a message) and of tools' descriptions ("origins": the names that tools had before renaming).
     """
-    yield "<|startoftext|>", False
+    yield Piece("<|startoftext|>")
     if "text" in conversation:
-        yield conversation["text"] + "<|endoftext|>", True
+        yield Piece(conversation["text"] + "<|endoftext|>", True)
         return
     if conversation["tools"]:
-        tools = ", ".join(json.dumps(tool, ensure_ascii=False) for tool in conversation["tools"])
-        content = f"List of tools: <|tool_list_start|>[{tools}]<|tool_list_end|>"
-        yield f"<|im_start|>system\n{content}<|im_end|>\n", False
+        yield Piece("<|im_start|>system\nList of tools: <|tool_list_start|>")
+        yield from _tool_pieces(conversation)
+        yield Piece("<|tool_list_end|><|im_end|>\n")
     for message in conversation["messages"]:
         content = message["content"]
         if message["role"] == "tool":
             content = f"<|tool_response_start|>{content}<|tool_response_end|>"
-        yield f"<|im_start|>{message['role']}\n", False
-        yield f"{content}<|im_end|>", message["role"] == "assistant"
-        yield "\n", False
+        yield Piece(f"<|im_start|>{message['role']}\n")
+        yield Piece(f"{content}<|im_end|>", message["role"] == "assistant", message.get("intent"))
+        yield Piece("\n")
+
+
+def _tool_pieces(conversation: dict) -> Iterator[Piece]:
+    """The tools' JSON, cut behind each description where a token ends there in any case."""
+    texts = [json.dumps(tool, ensure_ascii=False) for tool in conversation["tools"]]
+    inner = [tool.get("function", tool) for tool in conversation["tools"]]
+    names = conversation.get("origins") or [tool["name"] for tool in inner]
+    before = "["
+    for text, tool, name in zip(texts, inner, names):
+        description = json.dumps(tool["description"], ensure_ascii=False)[:-1]
+        end = text.index(f'"description": {description}') + len('"description": ' + description)
+        if description[-1].isalpha():
+            yield Piece(before + text[:end], hint=name)
+            before = text[end:] + ", "
+        else:
+            before += text + ", "
+    yield Piece(before.removesuffix(", ") + "]")
+
+
+@dataclasses.dataclass
+class Encoded:
+    """Token ids, which of them the loss asks for, and (place, token) of the hints."""
+
+    ids: list[int]
+    trained: list[bool]
+    hints: list[tuple[int, int]]
 
 
 class Encoder:
-    """Conversations to ids and the mask of trained tokens."""
+    """Conversations to ids and to what is trained of them."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast):
         self.tokenizer = tokenizer.backend_tokenizer
 
-    def encode(self, conversation: dict) -> tuple[list[int], list[bool]]:
-        """Ids, and for each whether the loss asks for it. Pieces are encoded one by one, as a chat is fed."""
-        ids, trained = [], []
-        for text, loss in pieces(conversation):
-            encoded = self.tokenizer.encode(text, add_special_tokens=False).ids
-            ids += encoded
-            trained += [loss] * len(encoded)
-        return ids, trained
+    def _ids(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def encode(self, conversation: dict) -> Encoded:
+        """Pieces are encoded one by one, as a chat is fed. A hint is the first token of a function's name."""
+        encoded = Encoded([], [], [])
+        for piece in pieces(conversation):
+            ids = self._ids(piece.text)
+            encoded.ids += ids
+            encoded.trained += [piece.trained] * len(ids)
+            if piece.hint:
+                encoded.hints.append((len(encoded.ids) - 1, self._ids(piece.hint)[0]))
+        return encoded

@@ -63,7 +63,6 @@ def drafter(options: argparse.Namespace) -> bool:
         block=options.block,
         draft_vocab=options.draft_vocab or None,
         steps=options.steps,
-        mask_token=options.mask_token,
     )
     return make(options.target, folder, recipe, options.prompts, options.shards, options.leg_minutes)
 
@@ -90,12 +89,11 @@ def arguments() -> argparse.Namespace:
     command.add_argument("--target", type=pathlib.Path, required=True, help="HF directory or GGUF file")
     command.add_argument("--out", type=pathlib.Path, help=OUT_HELP)
     command.add_argument("--prompts", default="general", help="general, nano, or a JSONL file of {messages, tools, class}")
-    command.add_argument("--shards", type=int, default=20, help="of 256 prompts each")
+    command.add_argument("--shards", type=int, default=24, help="of 256 prompts each")
     command.add_argument("--layers", type=int, default=1)
-    command.add_argument("--block", type=int, default=6, help="tokens proposed at once")
+    command.add_argument("--block", type=int, default=5, help="tokens proposed at once")
     command.add_argument("--draft-vocab", type=int, default=16384, help="tokens that can be proposed; 0: all")
-    command.add_argument("--mask-token", default="<|endoftext|>", help="a token that never stands in text")
-    command.add_argument("--steps", type=int, default=20000)
+    command.add_argument("--steps", type=int, default=18000)
     command.add_argument("--leg-minutes", type=float, default=115)
     return parser.parse_args()
 
@@ -106,7 +104,7 @@ def main() -> None:
     command = {"nano": nano, "nano-evaluate": nano_evaluate, "drafter": drafter}[options.command]
     try:
         finished = command(options)
-    except DiskFull as error:
+    except (DiskFull, ValueError, OSError) as error:  # the world's faults; anything else is ours and shows where it is
         sys.exit(f"train: {error}")
     if not finished:
         sys.exit("train: the leg is over; run the same command to go on")

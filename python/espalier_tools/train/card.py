@@ -24,12 +24,16 @@ def curve(run: pathlib.Path, title: str, columns: tuple[str, ...]) -> str:
     log = read_log(run)
     parts = [log[len(log) * i // CURVE_POINTS : len(log) * (i + 1) // CURVE_POINTS] for i in range(CURVE_POINTS)]
     parts = [part for part in parts if part]
-    series = {name: [sum(line[name] for line in part) / len(part) for part in parts] for name in columns}
-    highest = max(value for values in series.values() for value in values)
+    series = {name: [_mean([line[name] for line in part if name in line]) for part in parts] for name in columns}
+    highest = max(value for values in series.values() for value in values if value is not None)
     step = 10 ** math.floor(math.log10(highest))
     step = step if highest / step > 3 else step / 4
     places = [str(part[-1]["step"]) for part in parts]
     return svg.line_chart(title, places, series, step * math.ceil(highest / step), step)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def table(rows: list[tuple[str, str]]) -> str:
@@ -39,7 +43,11 @@ def table(rows: list[tuple[str, str]]) -> str:
 def training_rows(run: pathlib.Path, command: str, data_digest: str) -> list[tuple[str, str]]:
     about, log = json.loads((run / "run.json").read_text()), read_log(run)
     hours = log[-1]["seconds"] / 3600
+    changes = about.pop("changes", [])
     settings = ", ".join(f"{name} {value}" for name, value in about.items() if name != "task")
+    for change in changes:
+        later = ", ".join(f"{name} {value}" for name, value in change.items() if name != "step")
+        settings += f"; from step {change['step']} on {later}"
     return [
         ("command", f"`{command}`"),
         ("settings", settings),
@@ -71,7 +79,7 @@ def nano_text(run: pathlib.Path, evaluation: dict, command: str, data_digest: st
         "refusal": "refused, when no tool of the list fits",
         "false_refusal": "not called, though a tool fits",
         "extraction": "exact extraction as JSON",
-        "other_tools": "exact calls of tools and requests of bfcl-eval that training has not seen",
+        "other_tools": "exact calls for requests of bfcl-eval that training has not seen",
     }
     rows = [(words, f"{evaluation['percent'][kind]:.1f} %") for kind, words in kinds.items()]
     rows.append(("perplexity of held-out prose, a token", f"{evaluation['perplexity']['token']:.1f}"))
@@ -85,7 +93,7 @@ it knows next to nothing of the world. Functions: [nano-schema.md](../../docs/na
 
 ## Measured on these weights
 
-{evaluation["count"]} cases of each kind with four tools in the prompt, greedy, fp32 in torch.
+{evaluation["count"]} cases of each kind with four tools in the prompt, greedy, bf16 products in torch.
 
 {table(rows)}
 

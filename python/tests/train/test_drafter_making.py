@@ -7,12 +7,12 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from espalier_tools.train.drafter import make as making
-from espalier_tools.train.drafter import text
+from espalier_tools.train.drafter import dspark, text
 from espalier_tools.train.drafter.target import load_network
 from espalier_tools.train.drafter.train import Recipe, Trainer
 from espalier_tools.train.nano.text import train_tokenizer
 
-RECIPE = Recipe(block=4, markov_rank=4, draft_vocab=50, mask_token="<|mask|>", sequences=2, anchors=8, steps=24)
+RECIPE = Recipe(block=4, markov_rank=4, draft_vocab=50, sequences=2, anchors=8, steps=24)
 QUESTIONS = [f"What is {number} and {word}?" for number in range(40) for word in ("tea", "rain")]
 
 
@@ -66,7 +66,7 @@ def test_a_drafter_is_made_in_legs_and_loads(target, small, prompts, tmp_path, m
     assert "drafter tree + lookup" in capsys.readouterr().out
 
     network, _ = load_network(target)
-    drafter = making.load(folder / "drafter", network.embed_tokens.weight)
+    drafter = dspark.load(folder / "drafter", network.embed_tokens.weight)
     assert (drafter.config.block_size, drafter.config.draft_vocab_size) == (4, 50)
     assert drafter.config.target_layer_ids == (1, 2, 3)
     assert drafter.tap_scale.eq(1).all()  # folded into fc

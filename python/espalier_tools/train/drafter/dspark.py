@@ -26,6 +26,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from espalier_tools.train import quantise
+
 # --------------------------------------------------------------------------------------------------------------------
 # Config
 
@@ -678,12 +680,9 @@ def save(model: DSpark, folder: str | pathlib.Path, dtype: torch.dtype = torch.b
 
 
 def load(folder: str | pathlib.Path, table: Tensor) -> DSpark:
-    """The drafter of `folder`, in fp32, on the target's table [vocab, hidden]."""
-    from safetensors.torch import load_file
-
-    folder = pathlib.Path(folder)
-    config = json.loads((folder / "config.json").read_text())
-    return from_tensors(load_file(folder / "model.safetensors"), config, table, folder)
+    """The drafter of `folder`, in fp32, on the target's table [vocab, hidden]; published form or in 8 bits (quantise.py)."""
+    tensors, keys = quantise.load_checkpoint(pathlib.Path(folder))
+    return from_tensors(tensors, keys, table, folder)
 
 
 def from_tensors(tensors: dict[str, Tensor], keys: dict, table: Tensor, source: str | pathlib.Path) -> DSpark:

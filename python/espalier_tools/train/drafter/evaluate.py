@@ -313,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.drafter is not None:
         model = dspark.load(options.drafter, load_network(options.target)[0].embed_tokens.weight)
     transcripts = [t for path in options.test for t in read_shard(path)][: options.most]
-    answers = [t.ids for path in options.train for t in read_shard(path)]
+    answers = [t.ids[t.prompt_length :] for path in options.train for t in read_shard(path)]
     vocab = 1 + max(int(ids.max()) for ids in answers + [t.ids for t in transcripts])
     result = evaluate(transcripts, model, CountTable(answers, vocab) if answers else None)
     print(text_table(result))

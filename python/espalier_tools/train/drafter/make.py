@@ -3,8 +3,6 @@
 import pathlib
 import time
 
-import torch
-
 from espalier_tools.train import card, quantise
 from espalier_tools.train.drafter import dspark
 from espalier_tools.train.drafter.evaluate import evaluate, text_table
@@ -12,7 +10,7 @@ from espalier_tools.train.drafter.requests import FilePrompts, GeneralPrompts, N
 from espalier_tools.train.drafter.tables import CountTable
 from espalier_tools.train.drafter.target import Transcript, load_network
 from espalier_tools.train.drafter.text import TextMaker, digest, read_shard
-from espalier_tools.train.drafter.train import Recipe, Trainer
+from espalier_tools.train.drafter.train import Recipe, Trainer, mask_token
 from espalier_tools.train.files import write_json
 
 TEST_PROMPTS = 32  # a kind; some 4,000 tokens
@@ -21,12 +19,6 @@ TEST_PROMPTS = 32  # a kind; some 4,000 tokens
 def save(model: dspark.DSpark, folder: pathlib.Path) -> None:
     """8-bit weights under the published names (X.weight with X.scales and X.biases), and config.json."""
     quantise.save_checkpoint(folder, dict(dspark.published_tensors(model)), model.config.to_json())
-
-
-def load(folder: pathlib.Path, table: torch.Tensor) -> dspark.DSpark:
-    """A drafter saved by `save`, or one of published form, in fp32."""
-    tensors, config = quantise.load_checkpoint(folder)
-    return dspark.from_tensors(tensors, config, table, folder)
 
 
 class Maker:
@@ -59,14 +51,13 @@ class Maker:
         return [transcript for path in shards for transcript in read_shard(path)]
 
     def trainer(self, shards: list[pathlib.Path]) -> Trainer:
-        mask = self.tokenizer.convert_tokens_to_ids(self.recipe.mask_token)
-        return Trainer(self.folder / "run", self.network, mask, shards, self.recipe)
+        return Trainer(self.folder / "run", self.network, mask_token(self.tokenizer), shards, self.recipe)
 
     def finish(self, trainer: Trainer) -> dict:
         """Writes the averaged weights and what the written drafter reaches on held-out text."""
         trainer.run.load_average()
         save(trainer.model, self.folder / "drafter")
-        model = load(self.folder / "drafter", self.network.embed_tokens.weight)
+        model = dspark.load(self.folder / "drafter", self.network.embed_tokens.weight)
         table = CountTable([t.ids[t.prompt_length :] for t in trainer.transcripts], self.network.shape.vocab)
         result = evaluate(self.test_texts(), model, table)
         write_json(self.folder / "drafter" / "evaluation.json", result)

@@ -80,12 +80,6 @@ def prompts(class_name: str, split: str, seed: int, passages: Sequence[str] = ()
     raise RuntimeError(f"prompts: {class_name}/{split} is used up after {len(seen)} prompts; add to {DATA_PATH}")
 
 
-def natural_user_prefix() -> str:
-    """The text after which the model itself writes a user's question (as in Magpie)."""
-    system = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-    return f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n"
-
-
 # --- Splits ---------------------------------------------------------------------------------------------------------
 
 

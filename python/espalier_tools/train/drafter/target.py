@@ -5,7 +5,9 @@ layers, and the target's distribution for the next token at each position.
 """
 
 import dataclasses
+import json
 import pathlib
+import struct
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,7 +22,7 @@ TOP = 16  # next-token candidates that are kept of each position
 
 
 def default_taps(layers: int, count: int = 3) -> tuple[int, ...]:
-    """Layers to tap, evenly from the second to the one before the last (never the last: its norm is not raw)."""
+    """Layers to tap, evenly from the second to the third last (never the last: what loaders give there is normed)."""
     if layers < 5:
         raise ValueError(f"a target of {layers} layers: taps are for five or more")
     first, last = 1, max(3, layers - 3)
@@ -28,11 +30,34 @@ def default_taps(layers: int, count: int = 3) -> tuple[int, ...]:
 
 
 def load_network(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
-    """The network in inference form (matrices in the type of products) and its tokenizer."""
+    """The network in inference form (matrices in the type of products) and its tokenizer.
+
+    A GGUF file, a directory of transformers' form, or one in 8 bits as nano is. ValueError for what is none of these.
+    """
+    if path.is_dir() and not (path / "config.json").exists():
+        raise ValueError(f"{path}: no config.json; expected a model directory or a GGUF file")
+    if not path.exists():
+        raise ValueError(f"{path}: no such file or directory")
+    if path.is_dir() and "quantization" in json.loads((path / "config.json").read_text()):
+        from espalier_tools.train.nano import ship
+
+        network, tokenizer = ship.load(path)
+    else:
+        network, tokenizer = _load_transformers(path)
+    for parameter in network.parameters():
+        if parameter.dim() == 2:
+            parameter.data = parameter.data.to(Linear.products)
+    return network.requires_grad_(False).eval(), tokenizer
+
+
+def _load_transformers(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
     folder, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf)
-    tokenizer = AutoTokenizer.from_pretrained(folder, **gguf)
-    if gguf and tokenizer.backend_tokenizer.pre_tokenizer is not None and _is_smollm(path):
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **gguf)
+    except (OSError, struct.error, KeyError) as error:
+        raise ValueError(f"{path}: transformers cannot load it: {error}") from error
+    if gguf and _is_smollm(path):
         # transformers forgets the digit rule of this pre-tokenizer
         tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
@@ -40,11 +65,8 @@ def load_network(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
     with torch.device("meta"):
         network = Network(Shape.from_transformers(model.config))
     state = {name.removeprefix("model."): x for name, x in model.state_dict().items() if name != "lm_head.weight"}
-    for name, x in state.items():
-        if x.dim() == 2:
-            state[name] = x.to(Linear.products)
     network.load_state_dict(state, assign=True)
-    return network.requires_grad_(False).eval(), tokenizer
+    return network, tokenizer
 
 
 def _is_smollm(path: pathlib.Path) -> bool:
@@ -56,13 +78,13 @@ def _is_smollm(path: pathlib.Path) -> bool:
 
 @dataclasses.dataclass
 class Transcript:
-    """One answer. Row i of taps, top_* and log_sum_exp belongs to token i; the last token was never fed and has none."""
+    """One answer. Row i of taps and top_* belongs to token i; the last token was never fed and has none."""
 
     ids: np.ndarray  # int32 [T + 1]: prompt, answer
     prompt_length: int
     taps: np.ndarray  # bf16 bits as uint16 [T, taps * hidden]
     top_ids: np.ndarray  # int32 [T, TOP]: most probable next tokens, best first
-    top_logits: np.ndarray  # fp16 [T, TOP]: less the log of the sum over the vocabulary (log-probabilities)
+    top_logits: np.ndarray  # fp16 [T, TOP]: their log-probabilities
     kind: str
 
     def tap_rows(self) -> Tensor:
@@ -145,15 +167,16 @@ class Generator:
         slot = _Slot(request.prompt, request.kind, request.temperature)
         ids = torch.tensor([request.prompt])
         hidden, taps = self.network.extend(ids, self.caches, torch.tensor([index]), torch.tensor([0]), self.taps)
-        rows = self._rows(hidden[0], self._side_by_side(taps, hidden)[0])
-        slot.take(*rows, self._choose(self.last_logits, request.temperature))
+        logits, *top = self._top(hidden[0])
+        rows = (self._side_by_side(taps, hidden)[0], *top)
+        slot.take(*rows, self._choose(logits[-1], request.temperature))
         return slot
 
-    def _rows(self, hidden: Tensor, taps: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _top(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """hidden [rows, hidden] -> logits [rows, vocab], ids and log-probabilities of the best [rows, TOP]."""
         logits = self.network.logits(hidden)
         top = logits.topk(TOP, dim=-1)
-        self.last_logits = logits[-1]
-        return taps, top.indices, top.values - logits.logsumexp(-1, keepdim=True)
+        return logits, top.indices, top.values - logits.logsumexp(-1, keepdim=True)
 
     @staticmethod
     def _side_by_side(taps: list[Tensor], hidden: Tensor) -> Tensor:
@@ -169,11 +192,9 @@ class Generator:
         starts = torch.tensor([0 if slot is None else len(slot.ids) - 1 for slot in self.slots])
         ids = torch.tensor([[0 if slot is None else slot.ids[-1]] for slot in self.slots])
         hidden, taps = self.network.extend(ids, self.caches, torch.arange(len(self.slots)), starts, self.taps)
-        logits = self.network.logits(hidden[:, 0])
-        top = logits.topk(TOP, dim=-1)
-        log_probabilities = top.values - logits.logsumexp(-1, keepdim=True)
+        logits, best, log_probabilities = self._top(hidden[:, 0])
         taps = self._side_by_side(taps, hidden)[:, 0]
         for i, slot in enumerate(self.slots):
             if slot is not None:
-                token = int(top.indices[i, 0]) if slot.temperature == 0 else self._choose(logits[i], slot.temperature)
-                slot.take(taps[i : i + 1], top.indices[i : i + 1], log_probabilities[i : i + 1], token)
+                token = int(best[i, 0]) if slot.temperature == 0 else self._choose(logits[i], slot.temperature)
+                slot.take(taps[i : i + 1], best[i : i + 1], log_probabilities[i : i + 1], token)

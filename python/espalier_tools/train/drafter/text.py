@@ -1,22 +1,19 @@
 """Training text of a drafter: the target's own answers, in shards that are whole or not there.
 
-    python -m espalier_tools.train drafter-text --target MODEL --out FOLDER --shards N
-
 Shard k holds the answers to prompts of its own seed and is the same whenever and in whatever order it is made; shards
-that are there already are left alone. So generation ends and goes on at any time, with one shard lost at most, and two
-processes may fill one folder from both ends (--from). Questions that the target asks itself (Magpie) come first and
-lie in questions.json.
+that are there already are left alone, so generation ends and goes on at any time with one shard lost at most. Questions
+that the target asks itself (Magpie) come first and lie in questions.json.
 """
 
 import hashlib
 import io
 import itertools
+import zipfile
 import json
 import pathlib
 
 import numpy as np
 
-from espalier_tools.train.drafter.prompts import natural_user_prefix
 from espalier_tools.train.drafter.requests import PromptSource, requests
 from espalier_tools.train.drafter.target import Generator, Request, Transcript, default_taps
 from espalier_tools.train.files import write_json, write_whole
@@ -27,9 +24,16 @@ LENGTH = 384  # tokens of prompt and answer
 QUESTIONS = 3000
 
 
+def before_user(tokenizer) -> str:
+    """What the chat template writes before a user's first words."""
+    mark = "\u2603"
+    messages = [{"role": "user", "content": mark}]
+    return tokenizer.apply_chat_template(messages, tokenize=False).split(mark)[0]
+
+
 def own_questions(network, tokenizer, stops: set[int], count: int) -> list[str]:
     """Questions that the target writes where a user would: sampled at temperature 1, each once."""
-    prefix = tokenizer.encode(natural_user_prefix(), add_special_tokens=False)
+    prefix = tokenizer.encode(before_user(tokenizer), add_special_tokens=False)
     generator = Generator(network, (), stops, 128, len(prefix) + 80, seed=1)
     found = {}
     for transcript in generator.run(iter([Request(prefix, "question", 1.0)] * count)):
@@ -57,8 +61,11 @@ def write_shard(path: pathlib.Path, transcripts: list[Transcript]) -> None:
 
 
 def read_shard(path: pathlib.Path) -> list[Transcript]:
-    with np.load(path) as columns:
-        values = {name: columns[name] for name in columns.files}
+    try:
+        with np.load(path) as columns:
+            values = {name: columns[name] for name in columns.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: damaged ({error}); remove it, and it is made again") from error
     ends = np.cumsum(values["lengths"])
     transcripts = []
     for i, end in enumerate(ends):
@@ -84,7 +91,18 @@ class TextMaker:
         self.network, self.tokenizer, self.folder = network, tokenizer, folder
         self.taps = taps or default_taps(len(network.shape.layer_types))
         self.stops = {tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|endoftext|>")} - {None}
-        write_json(folder / "text.json", {"taps": self.taps, "hidden": network.shape.hidden, "length": LENGTH})
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Writes text.json, or refuses a folder with text of other settings."""
+        path = self.folder / "text.json"
+        shape = self.network.shape
+        settings = {"taps": list(self.taps), "hidden": shape.hidden, "vocab": shape.vocab, "length": LENGTH}
+        if not path.exists():
+            write_json(path, settings)
+        found = json.loads(path.read_text())
+        if found != settings:
+            raise ValueError(f"{path}: {found}, expected {settings}; give another folder for this target")
 
     def questions(self) -> list[str]:
         path = self.folder / "questions.json"

@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from espalier_tools.train.drafter import dspark
-from espalier_tools.train.drafter.dspark import DSpark, DSparkConfig, DraftOutputs, LossWeights, TopTeacher
+from espalier_tools.train.drafter.dspark import DSpark, DSparkConfig, DraftOutputs, LossWeights
 from espalier_tools.train.drafter.target import Transcript
 from espalier_tools.train.drafter.text import read_shard
+from espalier_tools.train.files import write_json
 from espalier_tools.train.network import Network
 from espalier_tools.train.run import Run, Schedule
 
@@ -27,13 +28,12 @@ class Recipe:
     """What a drafter is and how it is trained; small, for small targets."""
 
     layers: int = 1
-    block: int = 6
+    block: int = 5
     markov_rank: int = 64
-    draft_vocab: int | None = 16384
-    mask_token: str = "<|endoftext|>"
+    draft_vocab: int | None = 16384  # at most the target's
     sequences: int = 4  # of a step
     anchors: int = 40  # of a sequence
-    steps: int = 20000
+    steps: int = 18000
     rate: float = 1e-3
     soft_until: float = 0.5  # of the steps: cross-entropy with the target alone; then the published mix, half of each
     seed: int = 7
@@ -56,8 +56,22 @@ def config_for(network: Network, recipe: Recipe, taps: tuple[int, ...], mask_tok
         target_layer_ids=taps,
         num_target_layers=len(shape.layer_types),
         markov_rank=recipe.markov_rank,
-        draft_vocab_size=recipe.draft_vocab,
+        draft_vocab_size=vocabulary_size(recipe, shape.vocab),
     )
+
+
+def vocabulary_size(recipe: Recipe, vocab: int) -> int | None:
+    """None where everything can be drafted."""
+    return recipe.draft_vocab if recipe.draft_vocab and recipe.draft_vocab < vocab else None
+
+
+def mask_token(tokenizer) -> int:
+    """A token that stands in no text of a chat. ValueError if the tokenizer has none of those that are known."""
+    for name in ("<|mask|>", "<|endoftext|>", "<pad>", "<|pad|>", "<unk>"):
+        token = tokenizer.convert_tokens_to_ids(name)
+        if token is not None and token not in (tokenizer.eos_token_id, tokenizer.unk_token_id):
+            return token
+    raise ValueError("the tokenizer has no token that could be a drafter's mask: looked for <|mask|>, <|endoftext|>, <pad>")
 
 
 def draft_vocabulary(transcripts: list[Transcript], size: int, vocab: int) -> Tensor:
@@ -118,11 +132,14 @@ class Example:
 class Trainer:
     def __init__(self, folder: pathlib.Path, network: Network, mask_token_id: int, shards: list[pathlib.Path], recipe: Recipe):
         self.recipe, self.folder = recipe, folder
+        self.epoch, self.permutation = -1, []
         self.transcripts = [t for path in shards for t in read_shard(path) if len(t.ids) - t.prompt_length > 2]
+        if not self.transcripts:
+            raise ValueError(f"{shards[0].parent}: no answer of three tokens or more in {len(shards)} shards")
         taps = tuple(json.loads((shards[0].parent / "text.json").read_text())["taps"])
         config = config_for(network, recipe, taps, mask_token_id)
         vocabulary = None
-        if recipe.draft_vocab:
+        if config.draft_vocab_size is not None:
             vocabulary = self._vocabulary(network.shape.vocab)
         torch.manual_seed(recipe.seed)
         self.model = DSpark(config, network.embed_tokens.weight, vocabulary)
@@ -136,8 +153,6 @@ class Trainer:
         """That of the run's first leg, whatever text there is now."""
         path = self.folder / "draft_vocabulary.json"
         if not path.exists():
-            from espalier_tools.train.files import write_json
-
             write_json(path, draft_vocabulary(self.transcripts, self.recipe.draft_vocab, vocab).tolist())
         return torch.tensor(json.loads(path.read_text()))
 
@@ -169,10 +184,10 @@ class Trainer:
         return chosen
 
     def _order(self, epoch: int) -> list[int]:
-        if getattr(self, "_epoch", None) != epoch:
-            self._epoch, self._permutation = epoch, list(range(len(self.transcripts)))
-            random.Random(f"{self.recipe.seed}/epoch/{epoch}").shuffle(self._permutation)
-        return self._permutation
+        if self.epoch != epoch:
+            self.epoch, self.permutation = epoch, list(range(len(self.transcripts)))
+            random.Random(f"{self.recipe.seed}/epoch/{epoch}").shuffle(self.permutation)
+        return self.permutation
 
     def _outputs(self, example: Example, candidates: Candidates) -> DraftOutputs:
         """As DSpark.forward_train, with the candidates' rows of the head alone."""

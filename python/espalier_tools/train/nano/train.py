@@ -3,6 +3,7 @@
 import hashlib
 import json
 import pathlib
+import tempfile
 
 import torch
 import torch.nn.functional as F
@@ -29,7 +30,12 @@ HINT_WEIGHT = 0.3
 def tokenizer_in(folder: pathlib.Path) -> PreTrainedTokenizerFast:
     """nano's tokenizer; trained if the folder has none."""
     if not (folder / "tokenizer.json").exists():
-        train_tokenizer(tokenizer_texts(TOKENIZER_TEXTS)).save_pretrained(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            train_tokenizer(tokenizer_texts(TOKENIZER_TEXTS)).save_pretrained(temporary)
+            written = sorted(pathlib.Path(temporary).iterdir(), key=lambda path: path.name == "tokenizer.json")
+            for path in written:  # tokenizer.json last: where it is, the others are
+                path.replace(folder / path.name)
     return AutoTokenizer.from_pretrained(folder)
 
 

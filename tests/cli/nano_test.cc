@@ -19,9 +19,8 @@ Json cases() {
 // What espalier answers to a golden prompt.
 Json answer(const Json& golden, const std::string& unit) {
   const TemporaryDirectory directory;
-  std::vector<std::string> arguments = {"run",    "-m",           kNano, "--greedy",
-                                        "--json", "--max-tokens", "96",  "--unit",
-                                        unit,     golden["user"]};
+  std::vector<std::string> arguments = {"run",          "-m", kNano,    "--greedy", "--json",
+                                        "--max-tokens", "96", "--unit", unit,       golden["user"]};
   if (!golden["tools"].empty()) {
     const std::string tools = directory.write("tools.json", golden["tools"].dump());
     arguments.insert(arguments.end(), {"--tools", tools});

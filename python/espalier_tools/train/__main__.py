@@ -34,7 +34,8 @@ def nano_finish(options: argparse.Namespace) -> bool:
     run, folder = options.out / "run", options.out / "nano"
     network, tokenizer = trained(run)
     ship.save(network, tokenizer, folder)
-    result = evaluate.evaluate(*ship.load(folder), options.count)
+    unrounded = evaluate.evaluate(network.eval(), tokenizer, options.count)["percent"]
+    result = evaluate.evaluate(*ship.load(folder), options.count) | {"percent_before_rounding": unrounded}
     write_json(options.out / "wrong.json", result.pop("wrong"))
     write_json(folder / "evaluation.json", result)
     text = card.nano_text(run, result, "./dev train nano", data_digest(run, tokenizer))

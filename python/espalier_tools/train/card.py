@@ -81,7 +81,8 @@ def nano_text(run: pathlib.Path, evaluation: dict, command: str, data_digest: st
         "extraction": "exact extraction as JSON",
         "other_tools": "exact calls for requests of bfcl-eval that training has not seen",
     }
-    rows = [(words, f"{evaluation['percent'][kind]:.1f} %") for kind, words in kinds.items()]
+    exact, rounded = evaluation["percent_before_rounding"], evaluation["percent"]
+    rows = [(words, f"{rounded[kind]:.1f} % ({exact[kind]:.1f} % before rounding to 8 bits)") for kind, words in kinds.items()]
     rows.append(("perplexity of held-out prose, a token", f"{evaluation['perplexity']['token']:.1f}"))
     return f"""# nano
 

@@ -1,35 +1,37 @@
 """DSpark once more, row by row from its published description, sharing no code with the module.
 
-Straight loops in float64 over plain arrays; the rotation is a product of complex numbers. Not for use outside tests.
+Straight loops in float64 over vectors of torch; the rotation is a product of complex numbers. Not for use outside tests.
 """
 
-import numpy as np
+import cmath
+
+import torch
 
 
 def norm(x, weight, eps):
     """x [width] -> [width]."""
-    return x / np.sqrt(np.mean(x * x) + eps) * weight
+    return x / torch.sqrt(torch.mean(x * x) + eps) * weight
 
 
 def turned(x, position, theta):
     """One head's vector x [d] at a position: its pairs (2i, 2i + 1) are complex numbers, each turned by an angle."""
     d = len(x)
-    out = np.empty(d)
+    out = torch.empty(d, dtype=torch.float64)
     for i in range(d // 2):
-        z = complex(x[2 * i], x[2 * i + 1]) * np.exp(1j * position * theta ** (-2 * i / d))
+        z = complex(x[2 * i], x[2 * i + 1]) * cmath.exp(1j * position * theta ** (-2 * i / d))
         out[2 * i], out[2 * i + 1] = z.real, z.imag
     return out
 
 
 def silu(x):
-    return x / (1 + np.exp(-x))
+    return x / (1 + torch.exp(-x))
 
 
 def attended(q, keys, values):
     """q [d], keys and values lists of [d] -> [d]."""
-    scores = np.array([q @ k for k in keys]) / np.sqrt(len(q))
-    weights = np.exp(scores - scores.max())
-    weights /= weights.sum()
+    scores = torch.stack([q @ k for k in keys]) / len(q) ** 0.5
+    weights = torch.exp(scores - scores.max())
+    weights = weights / weights.sum()
     return sum(w * v for w, v in zip(weights, values))
 
 
@@ -53,7 +55,7 @@ def layer_rows(w, prefix, keys, context, n, h):
                 all_keys.append(turned(key, position, theta))
             all_values = [w["self_attn.v_proj.weight"][shared_rows] @ source for source in sources]
             mixed.append(attended(turned(q, n + k, theta), all_keys, all_values))
-        row = row + w["self_attn.o_proj.weight"] @ np.concatenate(mixed)
+        row = row + w["self_attn.o_proj.weight"] @ torch.cat(mixed)
         v = norm(row, w["post_attention_layernorm.weight"], eps)
         gated = silu(w["mlp.gate_proj.weight"] @ v) * (w["mlp.up_proj.weight"] @ v)
         out.append(row + w["mlp.down_proj.weight"] @ gated)
@@ -66,7 +68,7 @@ def draft_round(w, keys, table, draft_tokens, taps, anchor, truth):
 
     Returns hidden [block, hidden], base logits and logits [block, draft tokens], confidences [block]."""
     n, block = len(taps), keys["block_size"]
-    context = [norm(w["fc.weight"] @ np.concatenate(list(row)), w["hidden_norm.weight"], keys["rms_norm_eps"])
+    context = [norm(w["fc.weight"] @ torch.cat(list(row)), w["hidden_norm.weight"], keys["rms_norm_eps"])
                for row in taps]
     h = [table[anchor]] + [table[keys["dflash_config"]["mask_token_id"]]] * (block - 1)
     for i in range(keys["num_hidden_layers"]):
@@ -76,9 +78,9 @@ def draft_round(w, keys, table, draft_tokens, taps, anchor, truth):
     previous = anchor
     for k in range(block):
         code = w["markov_head.markov_w1.weight"][previous]
-        base.append([table[t] @ h[k] for t in draft_tokens])
-        logits.append(np.array(base[k]) + w["markov_head.markov_w2.weight"] @ code)
-        z = w["confidence_head.proj.weight"][0] @ np.concatenate([h[k], code]) + w["confidence_head.proj.bias"][0]
-        confidence.append(1 / (1 + np.exp(-z)))
+        base.append(torch.stack([table[t] @ h[k] for t in draft_tokens]))
+        logits.append(base[k] + w["markov_head.markov_w2.weight"] @ code)
+        z = w["confidence_head.proj.weight"][0] @ torch.cat([h[k], code]) + w["confidence_head.proj.bias"][0]
+        confidence.append(1 / (1 + torch.exp(-z)))
         previous = truth[k]
-    return np.array(h), np.array(base), np.array(logits), np.array(confidence)
+    return torch.stack(h), torch.stack(base), torch.stack(logits), torch.stack(confidence)

@@ -85,12 +85,12 @@ def test_module_is_the_published_definition():
         anchors = torch.tensor([0, 1, 4, rows - 1])
         with torch.no_grad():
             out = model.forward_train(taps[:rows], ids, anchors, dtype=None)
-        weights = {name: value.double().numpy() for name, value in model.state_dict().items() if name != "d2t"}
+        weights = {name: value.double() for name, value in model.state_dict().items() if name != "d2t"}
         draft_tokens = range(config.vocab_size) if model.d2t is None else model.d2t.tolist()
         for a, n in enumerate(anchors.tolist()):
-            rows_before = taps[:n].double().numpy().reshape(n, len(config.target_layer_ids), config.hidden)
+            rows_before = taps[:n].double().reshape(n, len(config.target_layer_ids), config.hidden)
             hidden, base, logits, confidence = definition.draft_round(
-                weights, config.to_json(), model.table.double().numpy(), draft_tokens, rows_before, int(ids[n]),
+                weights, config.to_json(), model.table.double(), draft_tokens, rows_before, int(ids[n]),
                 ids[n + 1:].tolist())
             close(out.hidden[a], hidden)
             close(out.base_logits[a], base)

@@ -44,7 +44,7 @@ def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float) -> 
     tokenizer = tokenizer_in(folder)
     network = Network(SHAPE)
     initialise(network, SEED)
-    schedule = Schedule(steps=steps, rate=rate, decay_from=0.6, average=0.995)
+    schedule = Schedule(steps=steps, rate=rate, decay_from=0.75, average=0.995)
     run = Run(folder, network, schedule, {"task": "nano", "seed": SEED, "tokens_a_step": TOKENS})
     batches = batches_of(tokenizer, steps)
 

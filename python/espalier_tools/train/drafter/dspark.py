@@ -27,6 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from espalier_tools.train import quantise
+from espalier_tools.train.network import RmsNorm, rotary
 
 # --------------------------------------------------------------------------------------------------------------------
 # Config
@@ -141,28 +142,9 @@ class DSparkConfig:
 # Building blocks
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """[..., width] of any type -> [..., width] fp32: x / sqrt(mean(x^2) + eps) * weight."""
-    x = x.float()
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight.float()
-
-
-class RmsNorm(nn.Module):
-    def __init__(self, width: int, eps: float):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-        self.eps = eps
-
-    def forward(self, x: Tensor) -> Tensor:
-        return rms_norm(x, self.weight, self.eps)
-
-
 def rotation(positions: Tensor, head_dim: int, theta: float) -> Tensor:
     """[rows] int -> [2, rows, head_dim / 2] fp32: cosines and sines of the rotation at each position."""
-    # float64 for the frequencies and angles: at position 100,000 an fp32 angle is off by 0.004 rad.
-    exponents = torch.arange(0, head_dim, 2, dtype=torch.float64, device=positions.device) / head_dim
-    angles = positions.double()[:, None] * theta ** -exponents
-    return torch.stack((angles.cos(), angles.sin())).float()
+    return torch.stack(rotary(positions, head_dim, theta))
 
 
 def rotate(x: Tensor, turn: Tensor) -> Tensor:
@@ -390,14 +372,15 @@ class DSpark(nn.Module):
             h = layer(h, turn, spans)
         return self.norm(h)
 
-    def base_logits(self, hidden: Tensor) -> Tensor:
-        """[..., hidden] -> [..., draft rows]."""
-        autocast = torch.is_autocast_enabled(hidden.device.type)
-        return F.linear(hidden, self.head if autocast else self.head.to(hidden.dtype))
+    def base_logits(self, hidden: Tensor, rows: Optional[Tensor] = None) -> Tensor:
+        """[..., hidden] -> [..., draft rows], or of the draft rows named alone."""
+        head = self.head if rows is None else self.head[rows]
+        return F.linear(hidden, head if torch.is_autocast_enabled(hidden.device.type) else head.to(hidden.dtype))
 
-    def markov_bias(self, previous: Tensor) -> Tensor:
-        """Token ids [...] -> [..., draft rows]."""
-        return self.markov_head.markov_w2(self.markov_head.markov_w1(previous))
+    def markov_bias(self, previous: Tensor, rows: Optional[Tensor] = None) -> Tensor:
+        """Token ids [...] -> [..., draft rows], or of the draft rows named alone."""
+        w2 = self.markov_head.markov_w2.weight
+        return F.linear(self.markov_head.markov_w1(previous), w2 if rows is None else w2[rows])
 
     def confidence_logits(self, hidden: Tensor, previous: Tensor) -> Tensor:
         """hidden [..., hidden], previous token ids [...] -> [...] fp32."""
@@ -409,18 +392,19 @@ class DSpark(nn.Module):
     # -- whole sequences
 
     def forward_train(self, taps: Tensor, token_ids: Tensor, anchors: Tensor, segments: Optional[Tensor] = None,
-                      dtype: Optional[torch.dtype] = torch.bfloat16) -> DraftOutputs:
+                      rows: Optional[Tensor] = None, dtype: Optional[torch.dtype] = torch.bfloat16) -> DraftOutputs:
         """All blocks of one sequence, or of several packed ones, at once.
 
         token_ids [T]; anchors [A] ascending row indices; taps [rows, tap_width] of the first rows, at least as many as
         the last anchor's index (no block sees later ones); segments [T] non-decreasing: rows with equal numbers are
-        one sequence, positions start at 0 in each. dtype: of the matrix products, None for fp32.
+        one sequence, positions start at 0 in each. rows: the draft rows that logits are made of, all if None. dtype: of the
+        matrix products, None for fp32.
         """
         with _products_in(dtype, taps.device):
             hidden = self.hidden_of(taps, token_ids, anchors, segments)
             previous = token_ids.long()[block_rows(anchors, self.config.block_size, token_ids.numel())]
-            base = self.base_logits(hidden)
-            logits = base + self.markov_bias(previous)
+            base = self.base_logits(hidden, rows)
+            logits = base + self.markov_bias(previous, rows)
             return DraftOutputs(hidden, base, logits, self.confidence_logits(hidden, previous))
 
     @torch.no_grad()

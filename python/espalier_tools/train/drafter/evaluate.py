@@ -34,6 +34,7 @@ from espalier_tools.train.drafter.tree import (
     graft,
     path_tree,
 )
+from espalier_tools.train.network import Network
 
 TREE_SIZES = (4, 8, 16, 32)
 MOST_NODES = max(TREE_SIZES)
@@ -207,8 +208,10 @@ def replay(
 
 
 def evaluate(transcripts: Iterable, model: dspark.DSpark | None = None, table: CountTable | None = None,
-             dtype: torch.dtype | None = torch.bfloat16, candidates: int = CANDIDATES) -> dict:
-    """Results of all methods over the transcripts (Transcript or dict each), by class, with times per draft."""
+             dtype: torch.dtype | None = torch.bfloat16, candidates: int = CANDIDATES,
+             network: Network | None = None) -> dict:
+    """Results of all methods over the transcripts (Transcript or dict each), by class, with times per draft; and with the
+    target's network tokens a second."""
     started = time.perf_counter()
     drafter = None if model is None else Drafter.of(model, candidates)
     chosen = methods(None if model is None else model.config.block_size, table is not None)
@@ -227,6 +230,9 @@ def evaluate(transcripts: Iterable, model: dspark.DSpark | None = None, table: C
         for i, method in enumerate(chosen)]}
     if longest is not None:
         result["milliseconds_per_draft"] = times(longest, drafter, table, dtype)
+        if network is not None:
+            result["target_milliseconds"] = target_ms(network)
+            result["tokens_per_second"] = tokens_per_second(result, result["target_milliseconds"])
     return result | {"seconds": time.perf_counter() - started}
 
 
@@ -276,6 +282,35 @@ def times(text: Text, drafter: Drafter | None, table: CountTable | None, dtype: 
     return found
 
 
+@torch.no_grad()
+def target_ms(network: Network, context: int = 256) -> dict[int, float]:
+    """Milliseconds of a verifying call by its rows: 1 (plain decoding) and 1 + nodes for each tree size."""
+    caches = network.cache(1, context + MOST_NODES + 1)
+    starts, slot = torch.tensor([context]), torch.tensor([0])
+
+    def call(rows: int) -> None:
+        network.logits(network.extend(torch.ones(1, rows, dtype=torch.long), caches, slot, starts)[0])
+
+    return {rows: _median_ms(lambda rows=rows: call(rows)) for rows in (1, *(nodes + 1 for nodes in TREE_SIZES))}
+
+
+def tokens_per_second(result: dict, calls: dict[int, float]) -> dict[str, float]:
+    """Of plain decoding and of each method with its largest trees of 16 nodes or fewer, in torch on this machine.
+
+    A cycle is one verifying call, and the drafting: what lookup, table or drafter were measured to take.
+    """
+    drafting = result["milliseconds_per_draft"]
+    costs = {"lookup": 0.0, "table tree": drafting.get("table tree 16", 0), "table tree + lookup": drafting.get("table tree 16", 0)}
+    block = drafting.get("drafter context row", 0) + drafting.get("drafter block + tree 16", 0)
+    costs |= {"drafter tree": block, "drafter tree + lookup": block}
+    found = {"plain": 1000 / calls[1]}
+    for method in result["methods"]:
+        if method["nodes"] == 16:
+            cycle = calls[17] + costs[method["name"]]
+            found[f"{method['name']} 16"] = 1000 * method["all"]["tokens_per_cycle"] / cycle
+    return found
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Report
 
@@ -291,6 +326,8 @@ def text_table(result: dict) -> str:
         depth = " ".join(f"{a:.2f}" for a in row["all"]["acceptance_by_depth"][:8])
         lines.append(f"{row['name']:24}{row['nodes']:6}{rates}   {depth}")
     lines += [f"{name:32}{ms:10.3f} ms" for name, ms in result.get("milliseconds_per_draft", {}).items()]
+    lines += [f"target call of {rows:2} rows{ms:25.3f} ms" for rows, ms in result.get("target_milliseconds", {}).items()]
+    lines += [f"{name:32}{rate:10.1f} tokens/s" for name, rate in result.get("tokens_per_second", {}).items()]
     return "\n".join(lines)
 
 
@@ -309,13 +346,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from espalier_tools.train.drafter.target import load_network
     from espalier_tools.train.drafter.text import read_shard
 
-    model = None
+    model, network = None, None
     if options.drafter is not None:
-        model = dspark.load(options.drafter, load_network(options.target)[0].embed_tokens.weight)
+        network = load_network(options.target)[0]
+        model = dspark.load(options.drafter, network.embed_tokens.weight)
     transcripts = [t for path in options.test for t in read_shard(path)][: options.most]
     answers = [t.ids[t.prompt_length :] for path in options.train for t in read_shard(path)]
     vocab = 1 + max(int(ids.max()) for ids in answers + [t.ids for t in transcripts])
-    result = evaluate(transcripts, model, CountTable(answers, vocab) if answers else None)
+    result = evaluate(transcripts, model, CountTable(answers, vocab) if answers else None, network=network)
     print(text_table(result))
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1) + "\n")

@@ -59,7 +59,7 @@ class Maker:
         save(trainer.model, self.folder / "drafter")
         model = dspark.load(self.folder / "drafter", self.network.embed_tokens.weight)
         table = CountTable([t.ids[t.prompt_length :] for t in trainer.transcripts], self.network.shape.vocab)
-        result = evaluate(self.test_texts(), model, table)
+        result = evaluate(self.test_texts(), model, table, network=self.network)
         write_json(self.folder / "drafter" / "evaluation.json", result)
         return result
 

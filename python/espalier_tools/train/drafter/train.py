@@ -8,11 +8,10 @@ import random
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from espalier_tools.train.drafter import dspark
-from espalier_tools.train.drafter.dspark import DSpark, DSparkConfig, DraftOutputs, LossWeights
+from espalier_tools.train.drafter.dspark import DSpark, DSparkConfig, LossWeights
 from espalier_tools.train.drafter.target import Transcript
 from espalier_tools.train.drafter.text import read_shard
 from espalier_tools.train.files import write_json
@@ -167,7 +166,8 @@ class Trainer:
         named = torch.cat((t2d[targets.teacher.ids[targets.valid]].flatten(), t2d[targets.labels[targets.valid]]))
         generator = torch.Generator().manual_seed(step)
         candidates = Candidates(named, self.model.config.draft_rows, NEGATIVES, generator)
-        outputs = self._outputs(example, candidates)
+        outputs = self.model.forward_train(example.taps, example.ids, example.anchors, example.segments, candidates.rows)
+        outputs.logits = outputs.logits.float() + candidates.correction
         total, numbers = dspark.loss(
             outputs, targets.labels, targets.valid, targets.teacher, candidates.place[t2d], self._weights(step)
         )
@@ -188,17 +188,6 @@ class Trainer:
             self.epoch, self.permutation = epoch, list(range(len(self.transcripts)))
             random.Random(f"{self.recipe.seed}/epoch/{epoch}").shuffle(self.permutation)
         return self.permutation
-
-    def _outputs(self, example: Example, candidates: Candidates) -> DraftOutputs:
-        """As DSpark.forward_train, with the candidates' rows of the head alone."""
-        model, rows = self.model, candidates.rows
-        previous = example.ids.long()[dspark.block_rows(example.anchors, self.recipe.block, len(example.ids))]
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = model.hidden_of(example.taps, example.ids, example.anchors, example.segments)
-            base = F.linear(hidden, model.head[rows])
-            bias = F.linear(model.markov_head.markov_w1(previous), model.markov_head.markov_w2.weight[rows])
-            confidence = model.confidence_logits(hidden, previous)
-        return DraftOutputs(hidden, base, base.float() + bias.float() + candidates.correction, confidence)
 
     def _weights(self, step: int) -> LossWeights:
         if step < self.recipe.soft_until * self.recipe.steps:

@@ -119,6 +119,7 @@ def drafter_text(run: pathlib.Path, evaluation: dict, target: str, command: str,
         if key in methods:
             values = " | ".join(f"{methods[key][kind]['tokens_per_cycle']:.2f}" for kind in kinds)
             lines.append(f"| {key[0]} | {key[1]} | {values} |")
+    scored = ", ".join(f"{kind} {evaluation['tokens'][kind]:,}" for kind in kinds)
     speeds = ", ".join(f"{name} {rate:.0f}" for name, rate in evaluation["tokens_per_second"].items())
     return f"""# A DSpark drafter for {target}
 
@@ -127,7 +128,8 @@ X.scales, X.biases); embedding and head are the target's. Training and terms: [t
 
 ## Measured on these weights
 
-Tokens per cycle, the bonus token included, on {evaluation["tokens"]} tokens of greedy answers to held-out prompts, by class; replayed in torch.
+Tokens per cycle, the bonus token included, on greedy answers to held-out prompts ({scored} tokens), by class; replayed in torch. "copied" are the
+answers of any class of which four fifths stand in the prompt.
 
 {chr(10).join(lines)}
 

@@ -352,7 +352,7 @@ def test_evaluation_end_to_end():
     table = CountTable([t["ids"] for t in transcripts], 20)
     result = evaluate.evaluate(transcripts, small_drafter(), table)
     by_name = {(m["name"], m["nodes"]): m for m in result["methods"]}
-    assert result["tokens"] == 3 * 27
+    assert result["tokens"]["all"] == 3 * 27
     for method in result["methods"]:
         assert method["all"]["tokens"] == 3 * 27
         assert method["all"]["cycles"] == method["chat"]["cycles"] + method["copy"]["cycles"]
@@ -411,9 +411,18 @@ def test_shards_from_files(tmp_path, capsys):
         made.append(Transcript(plain["ids"], 12, taps, top, top.astype(np.float16), "code"))
     expected = torch.as_tensor(small_transcript(0, "code")["taps"][:-1]).bfloat16()
     assert torch.equal(evaluate.Text.of(made[0]).taps, expected)
-    assert evaluate.evaluate(made, small_drafter())["tokens"] == 3 * 27
+    assert evaluate.evaluate(made, small_drafter())["tokens"] == {"all": 81, "code": 81}
     write_shard(tmp_path / "a.npz", made)
     shard = str(tmp_path / "a.npz")
     evaluate.main(["--test", shard, "--train", shard, "--most", "2", "--json", str(tmp_path / "out.json")])
-    assert json.loads((tmp_path / "out.json").read_text())["tokens"] == 2 * 27
+    assert json.loads((tmp_path / "out.json").read_text())["tokens"]["all"] == 2 * 27
     assert "table tree + lookup" in capsys.readouterr().out
+
+
+def test_an_answer_copies_if_its_runs_stand_in_the_prompt():
+    taps = torch.zeros(1, 1)
+    prompt = list(range(10, 40))
+    copied = evaluate.Text(prompt + prompt[5:25] + [2], 30, taps, "chat")
+    own = evaluate.Text(prompt + prompt[24:4:-1], 30, taps, "copy")
+    assert copied.kinds() == ["all", "chat", "copied"] and own.kinds() == ["all", "copy"]
+    assert evaluate.Text(prompt + [1, 2], 30, taps, "chat").copied() == 0.0  # too short for a run

@@ -33,7 +33,6 @@ def target(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(text, "LENGTH", 48)
-    monkeypatch.setattr(making, "TEST_PROMPTS", 8)
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ MOST_NODES = max(TREE_SIZES)
 CANDIDATES = 256  # draft rows per slot that the Markov head rates; the others are too improbable to be drafted
 ANCHORS_AT_ONCE = 192  # bounds the logits in memory: 192 * 6 * 49152 fp32 are 226 MB
 TABLE_DEPTH = 16
+COPY_RUN, COPIED = 4, 0.8
 
 
 @dataclasses.dataclass
@@ -60,6 +61,17 @@ class Text:
             return Text(transcript.ids.tolist(), transcript.prompt_length, rows, transcript.kind)
         taps = torch.as_tensor(transcript["taps"])
         return Text([int(t) for t in transcript["ids"]], int(transcript["prompt_length"]), taps, transcript["class"])
+
+    def kinds(self) -> list[str]:
+        """Its class, "all", and "copied" where the answer really copies: most of its runs of tokens stand in the prompt."""
+        return ["all", self.kind] + ["copied"] * (self.copied() >= COPIED)
+
+    def copied(self) -> float:
+        """The share of the answer's runs of COPY_RUN tokens that stand in the prompt."""
+        prompt, answer = self.ids[: self.prompt_length], self.ids[self.prompt_length :]
+        known = set(zip(*(prompt[i:] for i in range(COPY_RUN))))
+        runs = list(zip(*(answer[i:] for i in range(COPY_RUN))))
+        return sum(run in known for run in runs) / len(runs) if runs else 0.0
 
     def anchors(self) -> range:
         """Positions where a cycle can start: answer tokens that have a next one."""
@@ -216,14 +228,15 @@ def evaluate(transcripts: Iterable, model: dspark.DSpark | None = None, table: C
     drafter = None if model is None else Drafter.of(model, candidates)
     chosen = methods(None if model is None else model.config.block_size, table is not None)
     counts: dict[str, list[Count]] = {"all": [Count() for _ in chosen]}
-    scored = 0
+    scored: dict[str, int] = {}
     longest = None
     for text in map(Text.of, transcripts):
         proposals = Proposals(text, drafter, table, dtype)
-        of_kind = counts.setdefault(text.kind, [Count() for _ in chosen])
+        of_kinds = [counts.setdefault(kind, [Count() for _ in chosen]) for kind in text.kinds()]
         for i, method in enumerate(chosen):
-            replay(text.ids, text.prompt_length, lambda n: method.propose(proposals, n), (counts["all"][i], of_kind[i]))
-        scored += len(text.anchors())
+            replay(text.ids, text.prompt_length, lambda n: method.propose(proposals, n), [of[i] for of in of_kinds])
+        for kind in text.kinds():
+            scored[kind] = scored.get(kind, 0) + len(text.anchors())
         longest = text if longest is None or len(text.ids) > len(longest.ids) else longest
     result = {"tokens": scored, "counts_bonus": True, "candidates": candidates, "methods": [
         {"name": method.name, "nodes": method.nodes} | {kind: of[i].numbers() for kind, of in counts.items()}
@@ -319,7 +332,7 @@ def text_table(result: dict) -> str:
     """Tokens per cycle by class, acceptance of the first slots, then times."""
     rows = result["methods"]
     kinds = ["all"] + sorted(kind for kind in rows[0] if kind not in ("name", "nodes", "all"))
-    lines = [f"tokens per cycle, bonus included; {result['tokens']} tokens scored",
+    lines = [f"tokens per cycle, bonus included; tokens scored: {result['tokens']}",
              f"{'method':24}{'nodes':>6}" + "".join(f"{kind:>8}" for kind in kinds) + "   accepted at depth 1, 2, ..."]
     for row in rows:
         rates = "".join(f"{kind:8.2f}" for kind in (row[k]["tokens_per_cycle"] for k in kinds))

@@ -13,8 +13,6 @@ from espalier_tools.train.drafter.text import TextMaker, digest, read_shard
 from espalier_tools.train.drafter.train import Recipe, Trainer, mask_token
 from espalier_tools.train.files import write_json
 
-TEST_PROMPTS = 32  # a kind; some 4,000 tokens
-
 
 def save(model: dspark.DSpark, folder: pathlib.Path) -> None:
     """8-bit weights under the published names (X.weight with X.scales and X.biases), and config.json."""
@@ -46,8 +44,8 @@ class Maker:
 
     def test_texts(self) -> list[Transcript]:
         """Greedy answers to prompts that training never saw, of each kind."""
-        kinds = self.source.test_kinds
-        shards = [self.maker.shard(self.source, "test", i, {k: 1.0}, TEST_PROMPTS) for i, k in enumerate(kinds)]
+        tests = enumerate(self.source.tests.items())
+        shards = [self.maker.shard(self.source, "test", i, {kind: 1.0}, count) for i, (kind, count) in tests]
         return [transcript for path in shards for transcript in read_shard(path)]
 
     def trainer(self, shards: list[pathlib.Path]) -> Trainer:

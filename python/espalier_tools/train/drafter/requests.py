@@ -21,7 +21,7 @@ OWN_QUESTIONS = 0.25  # of the general chat prompts
 
 class PromptSource(Protocol):
     shares: dict[str, float]  # of each class in training text
-    test_kinds: tuple[str, ...]
+    tests: dict[str, int]  # prompts of each class in held-out text, enough for some 3,000 tokens of answers
 
     def prompts(self, split: str, shard: int, rng: random.Random) -> Callable[[str], list[int]]:
         """A function that draws the token ids of the next prompt of a class."""
@@ -46,7 +46,7 @@ class GeneralPrompts:
     """Chat, code, copying and tools, as for any assistant; `questions` are those that the target asks itself."""
 
     shares = {"chat": 0.62, "code": 0.16, "copy": 0.14, "tool": 0.08}
-    test_kinds = ("chat", "code", "copy")
+    tests = {"chat": 32, "code": 32, "copy": 128}
 
     def __init__(self, tokenizer, questions: list[str]):
         self.tokenizer, self.questions = tokenizer, questions
@@ -69,7 +69,7 @@ class NanoPrompts:
     """What nano is asked: requests under a list of tools, talk, and beginnings of prose."""
 
     shares = {"tool": 0.6, "talk": 0.15, "prose": 0.25}
-    test_kinds = ("tool", "talk", "prose")
+    tests = {"tool": 192, "talk": 192, "prose": 32}
 
     def __init__(self, tokenizer):
         from espalier_tools.train.nano.data_mix import word_list
@@ -111,7 +111,7 @@ class FilePrompts:
             for kind in kinds:
                 if (split, kind) not in self.entries:
                     raise ValueError(f"{path}: no {split} prompt of class {kind!r}; give some twenty of each class or more")
-        self.test_kinds = tuple(kinds)
+        self.tests = {kind: min(64, len(self.entries["test", kind])) for kind in kinds}
         self.shares = {kind: float(len(self.entries["train", kind])) for kind in kinds}
 
     @staticmethod

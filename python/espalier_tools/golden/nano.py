@@ -62,7 +62,7 @@ def main() -> None:
         tokens, margin = greedy(network, prompt, stops)
         written.append(
             {
-                "tools": case["tools"],
+                "tools": json.dumps(case["tools"], ensure_ascii=False) if case["tools"] else "",  # the order of keys counts
                 "user": case["messages"][-1]["content"],
                 "prompt_token_ids": prompt,
                 "token_ids": tokens,

@@ -22,7 +22,7 @@ OUT_HELP = "folder of the run and of what comes of it (default: one in ~/.cache/
 def nano(options: argparse.Namespace) -> bool:
     from espalier_tools.train.nano.train import train
 
-    if not train(options.out / "run", options.steps, options.leg_minutes, options.rate):
+    if not train(options.out / "run", options.steps, options.leg_minutes, options.rate, options.begin):
         return False
     return nano_finish(options)
 
@@ -77,6 +77,7 @@ def arguments() -> argparse.Namespace:
     command.add_argument("--out", type=pathlib.Path, default=RUNS / "nano", help=OUT_HELP)
     command.add_argument("--steps", type=int, default=8000)
     command.add_argument("--rate", type=float, default=2e-3)
+    command.add_argument("--begin", type=pathlib.Path, help="a nano to start from, in a new --out")
     command.add_argument("--leg-minutes", type=float, default=115)
     command.add_argument("--count", type=int, default=500, help="cases of each kind in the evaluation")
 

@@ -66,10 +66,10 @@ def vocabulary_size(recipe: Recipe, vocab: int) -> int | None:
 
 def mask_token(tokenizer) -> int:
     """A token that stands in no text of a chat. ValueError if the tokenizer has none of those that are known."""
+    vocabulary = tokenizer.get_vocab()
     for name in ("<|mask|>", "<|endoftext|>", "<pad>", "<|pad|>", "<unk>"):
-        token = tokenizer.convert_tokens_to_ids(name)
-        if token is not None and token not in (tokenizer.eos_token_id, tokenizer.unk_token_id):
-            return token
+        if name in vocabulary and vocabulary[name] != tokenizer.eos_token_id:
+            return vocabulary[name]
     raise ValueError("the tokenizer has no token that could be a drafter's mask: looked for <|mask|>, <|endoftext|>, <pad>")
 
 

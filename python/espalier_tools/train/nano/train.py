@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from espalier_tools.train.nano import ship
 from espalier_tools.train.nano.batches import Batch, Batches
 from espalier_tools.train.nano.data_mix import Mix, tokenizer_texts
 from espalier_tools.train.nano.model import SHAPE, initialise
@@ -39,11 +40,16 @@ def tokenizer_in(folder: pathlib.Path) -> PreTrainedTokenizerFast:
     return AutoTokenizer.from_pretrained(folder)
 
 
-def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float) -> bool:
-    """Whether the training is finished; if not, the same call goes on."""
-    tokenizer = tokenizer_in(folder)
+def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float, begin: pathlib.Path | None) -> bool:
+    """Whether the training is finished; if not, the same call goes on. `begin`: a nano whose weights it starts from."""
     network = Network(SHAPE)
     initialise(network, SEED)
+    if begin is not None:
+        earlier, tokenizer = ship.load(begin)
+        network.load_state_dict(earlier.state_dict())
+        if not (folder / "tokenizer.json").exists():
+            tokenizer.save_pretrained(folder)
+    tokenizer = tokenizer_in(folder)
     schedule = Schedule(steps=steps, rate=rate, decay_from=0.75, average=0.995)
     run = Run(folder, network, schedule, {"task": "nano", "seed": SEED, "tokens_a_step": TOKENS})
     batches = batches_of(tokenizer, steps)

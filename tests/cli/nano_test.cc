@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "espalier/base/mapped_file.h"
 #include "tests/cli/espalier_process.h"
 #include "tests/support/temporary_directory.h"
 
@@ -21,8 +22,8 @@ Json answer(const Json& golden, const std::string& unit) {
   const TemporaryDirectory directory;
   std::vector<std::string> arguments = {"run",          "-m", kNano,    "--greedy", "--json",
                                         "--max-tokens", "96", "--unit", unit,       golden["user"]};
-  if (!golden["tools"].empty()) {
-    const std::string tools = directory.write("tools.json", golden["tools"].dump());
+  if (golden["tools"] != "") {
+    const std::string tools = directory.write("tools.json", golden["tools"].get<std::string>());
     arguments.insert(arguments.end(), {"--tools", tools});
   }
   return json_of(arguments);

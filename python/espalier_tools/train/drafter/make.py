@@ -80,7 +80,7 @@ def make(
     if not trainer.train((deadline - time.monotonic()) / 60):
         return False
     result = maker.finish(trainer)
-    command = f"./dev train drafter --target {target.name} --prompts {prompts} --shards {shards} --steps {recipe.steps}"
+    command = f"./dev train drafter --target {target.name} --prompts {prompts} --shards {shards} --steps {recipe.steps} --block {recipe.block}"
     maker.write_card(result, target.stem, command)
     print(text_table(result))
     return True

@@ -12,11 +12,12 @@ import os
 import pathlib
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
+from espalier_tools.bench.install import cache_folder
 from espalier_tools.golden import GOLDEN, nano
 from espalier_tools.train.drafter import dspark
-from espalier_tools.train.files import cache_folder
+from espalier_tools.train.drafter.target import load_transformers
 
 MODELS = GOLDEN.parents[1] / "models"
 TARGET = GOLDEN / "drafters.json"
@@ -33,9 +34,8 @@ def target_of(drafter: str) -> tuple[torch.nn.Module, object]:
     if drafter == "nano-drafter":
         return nano.model(), AutoTokenizer.from_pretrained(nano.MODEL)
     file = pathlib.Path(os.environ.get("ESPALIER_MODEL") or cache_folder() / "models" / "smollm2-135m-instruct.gguf")
-    gguf = {"gguf_file": file.name}
-    model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, attn_implementation="eager", **gguf)
-    return model.eval(), AutoTokenizer.from_pretrained(file.parent, **gguf)
+    model, tokenizer = load_transformers(file)
+    return model.eval(), tokenizer
 
 
 @torch.no_grad()

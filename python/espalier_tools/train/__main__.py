@@ -12,8 +12,9 @@ import sys
 
 import torch
 
+from espalier_tools.bench.install import cache_folder
 from espalier_tools.train import card
-from espalier_tools.train.files import DiskFull, cache_folder, write_json
+from espalier_tools.train.files import DiskFull, write_json
 
 RUNS = cache_folder() / "train"
 OUT_HELP = "folder of the run and of what comes of it (default: one in ~/.cache/espalier/train)"

@@ -9,6 +9,7 @@ import pathlib
 import shutil
 
 from espalier_tools.bench import svg
+from espalier_tools.bench.plots import table
 from espalier_tools.train.files import write_whole
 
 CURVE_POINTS = 12
@@ -36,8 +37,8 @@ def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def table(rows: list[tuple[str, str]]) -> str:
-    return "\n".join(["| | |", "|---|---|"] + [f"| {name} | {value} |" for name, value in rows])
+def pairs(rows: list[tuple[str, str]]) -> str:
+    return table(["", ""], rows).rstrip()
 
 
 def training_rows(run: pathlib.Path, command: str, data_digest: str) -> list[tuple[str, str]]:
@@ -96,11 +97,11 @@ it knows next to nothing of the world. Functions: [nano-schema.md](../../docs/na
 
 {evaluation["count"]} cases of each kind with four tools in the prompt, greedy, bf16 products in torch.
 
-{table(rows)}
+{pairs(rows)}
 
 ## Training
 
-{table(training_rows(run, command, data_digest))}
+{pairs(training_rows(run, command, data_digest))}
 
 ![loss and accuracy](training/curve.svg)
 
@@ -114,11 +115,11 @@ def drafter_text(run: pathlib.Path, evaluation: dict, target: str, command: str,
     kinds = [kind for kind in evaluation["methods"][0] if kind not in ("name", "nodes", "all")]
     wanted = [("lookup", 16), ("table tree", 16), ("table tree + lookup", 16), ("drafter chain", 4)]
     wanted += [(name, nodes) for name in ("drafter tree", "drafter tree + lookup") for nodes in (4, 8, 16, 32)]
-    lines = [f"| drafts | nodes | {' | '.join(kinds)} |", "|---|---|" + "---|" * len(kinds)]
-    for key in wanted:
-        if key in methods:
-            values = " | ".join(f"{methods[key][kind]['tokens_per_cycle']:.2f}" for kind in kinds)
-            lines.append(f"| {key[0]} | {key[1]} | {values} |")
+    rows = [
+        [key[0], str(key[1]), *(f"{methods[key][kind]['tokens_per_cycle']:.2f}" for kind in kinds)]
+        for key in wanted
+        if key in methods
+    ]
     scored = ", ".join(f"{kind} {evaluation['tokens'][kind]:,}" for kind in kinds)
     speeds = ", ".join(f"{name} {rate:.0f}" for name, rate in evaluation["tokens_per_second"].items())
     return f"""# A DSpark drafter for {target}
@@ -131,7 +132,7 @@ X.scales, X.biases); embedding and head are the target's. Training and terms: [t
 Tokens per cycle, the bonus token included, on greedy answers to held-out prompts ({scored} tokens), by class; replayed in torch. "copied" are the
 answers of any class of which four fifths stand in the prompt.
 
-{chr(10).join(lines)}
+{table(["drafts", "nodes", *kinds], rows).rstrip()}
 
 "table" is a 4-gram count table of the target's answers in the training text, "lookup" the continuation of the longest earlier match.
 
@@ -139,7 +140,7 @@ Tokens a second in torch on one core of the machine that trained it, 16 nodes: {
 
 ## Training
 
-{table(training_rows(run, command, data_digest))}
+{pairs(training_rows(run, command, data_digest))}
 
 ![loss and accuracy](training/curve.svg)
 """

@@ -9,12 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 
-def cache_folder() -> pathlib.Path:
-    """Where the engine and ./dev keep models, too: $ESPALIER_CACHE, or espalier in the user's cache."""
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return pathlib.Path(os.environ.get("ESPALIER_CACHE") or f"{home}/espalier").expanduser()
-
-
 class DiskFull(RuntimeError):
     """No space for a file; what was there before is untouched."""
 

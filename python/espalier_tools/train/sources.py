@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from espalier_tools.train.files import cache_folder
+from espalier_tools.bench.install import cache_folder
 
 # name -> version and SHA-256 of the file
 PACKAGES = {

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import pathlib
 from typing import Iterator, Optional, Sequence
 
+import safetensors.torch
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from espalier_tools.train import quantise
+from espalier_tools.train.files import write_json, write_whole
 from espalier_tools.train.network import RmsNorm, rotary
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -652,15 +653,12 @@ def published_tensors(model: DSpark) -> Iterator[tuple[str, Tensor]]:
 
 def save(model: DSpark, folder: str | pathlib.Path, dtype: torch.dtype = torch.bfloat16) -> None:
     """Writes config.json and model.safetensors under the published names; d2t stays int64."""
-    from safetensors.torch import save_file
-
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: (value.to(dtype) if value.is_floating_point() else value).cpu().contiguous()
                for name, value in published_tensors(model)}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    keys = model.config.to_json() | {"torch_dtype": str(dtype).removeprefix("torch.")}
-    (folder / "config.json").write_text(json.dumps(keys, indent=2) + "\n")
+    content = safetensors.torch.save(tensors, metadata={"format": "pt"})
+    write_whole(folder / "model.safetensors", lambda file: file.write(content))
+    write_json(folder / "config.json", model.config.to_json() | {"torch_dtype": str(dtype).removeprefix("torch.")})
 
 
 def load(folder: str | pathlib.Path, table: Tensor) -> DSpark:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from tokenizers import pre_tokenizers
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerFast
 
 from espalier_tools.train.network import Linear, Network, Shape
 
@@ -43,14 +43,16 @@ def load_network(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
 
         network, tokenizer = ship.load(path)
     else:
-        network, tokenizer = _load_transformers(path)
+        model, tokenizer = load_transformers(path)
+        network = _network_of(model)
     for parameter in network.parameters():
         if parameter.dim() == 2:
             parameter.data = parameter.data.to(Linear.products)
     return network.requires_grad_(False).eval(), tokenizer
 
 
-def _load_transformers(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:
+def load_transformers(path: pathlib.Path) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """transformers' own model in fp32, with a tokenizer that is right for SmolLM2's GGUF, too."""
     folder, gguf = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
     try:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **gguf)
@@ -62,11 +64,15 @@ def _load_transformers(path: pathlib.Path) -> tuple[Network, PreTrainedTokenizer
         tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
         )
+    return model, tokenizer
+
+
+def _network_of(model: PreTrainedModel) -> Network:
     with torch.device("meta"):
         network = Network(Shape.from_transformers(model.config))
     state = {name.removeprefix("model."): x for name, x in model.state_dict().items() if name != "lm_head.weight"}
     network.load_state_dict(state, assign=True)
-    return network, tokenizer
+    return network
 
 
 def _is_smollm(path: pathlib.Path) -> bool:

@@ -8,9 +8,9 @@ that the target asks itself (Magpie) come first and lie in questions.json.
 import hashlib
 import io
 import itertools
-import zipfile
 import json
 import pathlib
+import zipfile
 
 import numpy as np
 

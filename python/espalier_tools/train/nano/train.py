@@ -31,13 +31,17 @@ HINT_WEIGHT = 0.3
 def tokenizer_in(folder: pathlib.Path) -> PreTrainedTokenizerFast:
     """nano's tokenizer; trained if the folder has none."""
     if not (folder / "tokenizer.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            train_tokenizer(tokenizer_texts(TOKENIZER_TEXTS)).save_pretrained(temporary)
-            written = sorted(pathlib.Path(temporary).iterdir(), key=lambda path: path.name == "tokenizer.json")
-            for path in written:  # tokenizer.json last: where it is, the others are
-                path.replace(folder / path.name)
+        keep_tokenizer(train_tokenizer(tokenizer_texts(TOKENIZER_TEXTS)), folder)
     return AutoTokenizer.from_pretrained(folder)
+
+
+def keep_tokenizer(tokenizer: PreTrainedTokenizerFast, folder: pathlib.Path) -> None:
+    """All files of a tokenizer; tokenizer.json comes last, so that where it is the others are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as temporary:
+        tokenizer.save_pretrained(temporary)
+        for path in sorted(pathlib.Path(temporary).iterdir(), key=lambda path: path.name == "tokenizer.json"):
+            path.replace(folder / path.name)
 
 
 def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float, begin: pathlib.Path | None) -> bool:
@@ -48,7 +52,7 @@ def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float, beg
         earlier, tokenizer = ship.load(begin)
         network.load_state_dict(earlier.state_dict())
         if not (folder / "tokenizer.json").exists():
-            tokenizer.save_pretrained(folder)
+            keep_tokenizer(tokenizer, folder)
     tokenizer = tokenizer_in(folder)
     schedule = Schedule(steps=steps, rate=rate, decay_from=0.75, average=0.995)
     run = Run(folder, network, schedule, {"task": "nano", "seed": SEED, "tokens_a_step": TOKENS})

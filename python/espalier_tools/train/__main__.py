@@ -7,10 +7,12 @@ drafter         a DSpark drafter for any Llama or LFM2 target: its text, trainin
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 
 import torch
+from torch import distributed
 
 from espalier_tools.bench.install import cache_folder
 from espalier_tools.train import card
@@ -71,7 +73,7 @@ def drafter(options: argparse.Namespace) -> bool:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=1, help="of torch; one a core is fastest for several runs")
+    parser.add_argument("--threads", type=int, default=1, help="of torch; two processes with one each, started by torchrun, take half the time of one with two")
     commands = parser.add_subparsers(dest="command", required=True)
 
     command = commands.add_parser("nano", help="train, evaluate and write nano")
@@ -104,6 +106,8 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     torch.set_num_threads(options.threads)
+    if "RANK" in os.environ:  # one of the processes that torchrun started
+        distributed.init_process_group("gloo")
     command = {"nano": nano, "nano-evaluate": nano_evaluate, "drafter": drafter}[options.command]
     try:
         finished = command(options)

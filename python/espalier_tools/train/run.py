@@ -2,7 +2,8 @@
 
 A run is a folder: run.json (its settings), checkpoint.pt (model, average, optimizer, step), log.jsonl (one line each
 LOG_STEPS steps). Starting the same command again goes on from the checkpoint; data follow from the step alone, so a
-run in legs is the same as a run in one piece. One process at a time.
+run in legs is the same as a run in one piece. One process at a time, or processes that torchrun started together: each
+computes its part of a step, the gradients are averaged, and the first one writes.
 """
 
 import dataclasses
@@ -14,10 +15,10 @@ import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from espalier_tools.train.files import append_line, remove_parts, write_json, write_whole
 
@@ -39,6 +40,7 @@ class Schedule:
     average: float = 0.99  # decay of the average of weights that is evaluated and shipped
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: float = 0.0
+    muon: bool = False  # for matrices, embeddings aside; AdamW for the rest
 
     def rate_at(self, step: int) -> float:
         if step < self.warmup:
@@ -60,6 +62,34 @@ class Average:
         torch._foreach_lerp_(list(self.values.values()), [p.detach() for p in parameters.values()], 1 - decay)
 
 
+def rank() -> int:
+    """The number of this process among those of the run."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def averaged_gradients(parameters: Iterable[nn.Parameter], flag: bool) -> bool:
+    """Puts the mean of all processes' gradients in the place of each one's own; whether the flag is set in any."""
+    if not distributed.is_initialized():
+        return flag
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    flat = torch.cat([*(gradient.flatten() for gradient in gradients), torch.tensor([float(flag)])])
+    distributed.all_reduce(flat)
+    flat /= distributed.get_world_size()
+    for gradient, mean in zip(gradients, flat[:-1].split([gradient.numel() for gradient in gradients])):
+        gradient.copy_(mean.view_as(gradient))
+    return flat[-1].item() > 0
+
+
+def optimizers_of(parameters: dict[str, nn.Parameter], schedule: Schedule) -> list[torch.optim.Optimizer]:
+    """AdamW, and Muon before it where the schedule says so; its steps have the size of AdamW's, so one rate serves both."""
+    shared = {"lr": schedule.rate, "weight_decay": schedule.weight_decay}
+    matrices = [p for name, p in parameters.items() if schedule.muon and p.dim() == 2 and "embed" not in name]
+    taken = {id(p) for p in matrices}
+    others = [p for p in parameters.values() if id(p) not in taken]
+    found = [torch.optim.Muon(matrices, adjust_lr_fn="match_rms_adamw", **shared)] if matrices else []
+    return found + ([torch.optim.AdamW(others, betas=schedule.betas, fused=True, **shared)] if others else [])
+
+
 class Run:
     """`loss(step)` gives the loss of a step and numbers to log; the run does the rest.
 
@@ -70,13 +100,12 @@ class Run:
     def __init__(self, folder: pathlib.Path, model: nn.Module, schedule: Schedule, description: dict):
         self.folder, self.model, self.schedule = folder, model, schedule
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.optimizer = torch.optim.AdamW(
-            self.parameters.values(), lr=schedule.rate, betas=schedule.betas, weight_decay=schedule.weight_decay
-        )
+        self.optimizers = optimizers_of(self.parameters, schedule)
         self.average = Average(self.parameters, schedule.average)
         self.step = 0
         self.seconds = 0.0  # of training, over all legs
         self.description = description
+        self._leg_over = False
         self._stop = False
         self._resume()
 
@@ -84,16 +113,18 @@ class Run:
 
     def _resume(self) -> None:
         path = self.folder / "checkpoint.pt"
-        remove_parts(self.folder, path.name)
+        if rank() == 0:
+            remove_parts(self.folder, path.name)
         if path.exists():
             self._load(path)
-        self._record_settings()
-        self._cut_log()
+        if rank() == 0:
+            self._record_settings()
+            self._cut_log()
 
     def _load(self, path: pathlib.Path) -> None:
         try:
             saved = torch.load(path, weights_only=True)
-            model, average, optimizer = saved["model"], saved["average"], saved["optimizer"]
+            model, average, optimizers = saved["model"], saved["average"], saved["optimizers"]
             self.step, self.seconds = saved["step"], saved["seconds"]
         except (RuntimeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:  # all mean a damaged file
             what = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -111,9 +142,13 @@ class Run:
             for name, value in model.items():
                 self.parameters[name].copy_(value)
         self.average.values = {name: average[name] for name in self.parameters}  # in this order, as `update` pairs them
-        self.optimizer.load_state_dict(optimizer)
-        for group in self.optimizer.param_groups:  # the state is the checkpoint's, the settings are those of now
-            group.update(betas=self.schedule.betas, weight_decay=self.schedule.weight_decay)
+        if len(optimizers) != len(self.optimizers):
+            raise ValueError(f"{path}: of other optimizers; give the settings it began with, or another folder")
+        for optimizer, state in zip(self.optimizers, optimizers):  # the state is the checkpoint's, the settings are those of now
+            settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+            optimizer.load_state_dict(state)
+            for group, setting in zip(optimizer.param_groups, settings):
+                group.update(setting)
 
     def _record_settings(self) -> None:
         """Writes run.json, or adds to it what is set otherwise than when the run began."""
@@ -141,10 +176,12 @@ class Run:
             write_whole(path, lambda file: file.write("".join(f"{line}\n" for line in kept).encode()))
 
     def save(self) -> None:
+        if rank() != 0:
+            return
         state = {
             "model": {name: p.detach() for name, p in self.parameters.items()},
             "average": self.average.values,
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "step": self.step,
             "seconds": self.seconds,
         }
@@ -158,7 +195,7 @@ class Run:
         """Trains until the schedule or the leg ends; whether the schedule did. Ends cleanly, with a
         checkpoint, on SIGTERM and SIGINT; DiskFull leaves the last checkpoint as it is."""
         signals = (signal.SIGTERM, signal.SIGINT)
-        handlers = [signal.signal(number, lambda *_: setattr(self, "_stop", True)) for number in signals]
+        handlers = [signal.signal(number, lambda *_: setattr(self, "_leg_over", True)) for number in signals]
         try:
             self._loop(loss, leg_minutes)
         finally:
@@ -170,8 +207,7 @@ class Run:
         begin, saved, save_seconds, logged = time.monotonic(), time.monotonic(), 0.0, {}
         while self.step < self.schedule.steps and not self._stop:
             started = time.monotonic()
-            if started - begin > 60 * leg_minutes:
-                break
+            self._leg_over = self._leg_over or started - begin > 60 * leg_minutes
             logged = self._one_step(loss, logged)
             self.seconds += time.monotonic() - started
             if self.step % LOG_STEPS == 0:
@@ -184,14 +220,16 @@ class Run:
         self.save()
 
     def _one_step(self, loss, logged: dict[str, list[float]]) -> dict[str, list[float]]:
-        for group in self.optimizer.param_groups:
+        for group in (group for optimizer in self.optimizers for group in optimizer.param_groups):
             group["lr"] = self.schedule.rate_at(self.step)
         value, numbers = loss(self.step)
         value.backward()
+        self._stop = averaged_gradients(self.parameters.values(), self._leg_over)
         norm = nn.utils.clip_grad_norm_(self.parameters.values(), self.schedule.clip)
-        if math.isfinite(norm):
-            self.optimizer.step()
-        self.optimizer.zero_grad()
+        for optimizer in self.optimizers:
+            if math.isfinite(norm):
+                optimizer.step()
+            optimizer.zero_grad()
         self.step += 1
         self.average.update(self.parameters, self.step)
         for name, number in {"loss": value.item(), "norm": norm.item(), **numbers}.items():
@@ -199,6 +237,8 @@ class Run:
         return logged
 
     def _log(self, logged: dict[str, list[float]]) -> None:
+        if rank() != 0:
+            return
         means = {name: round(sum(values) / len(values), 5) for name, values in logged.items()}
         line = json.dumps({"step": self.step, "seconds": round(self.seconds, 1), **means})
         append_line(self.folder / "log.jsonl", line)

@@ -55,7 +55,7 @@ def test_a_drafter_is_made_in_legs_and_loads(target, small, prompts, tmp_path, m
 
     def stopping(self, step):
         steps.append(step)
-        self.run._stop = len(steps) == 10
+        self.run._leg_over = len(steps) == 10
         return loss(self, step)
 
     monkeypatch.setattr(Trainer, "loss", stopping)

@@ -5,7 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM, Lfm2Config, LlamaConfig
 
 from espalier_tools.train.drafter.target import Generator, Request
-from espalier_tools.train.network import Linear, Network, Shape
+from espalier_tools.train.network import Linear, Network, Shape, elementwise
 
 CONFIGS = {
     "llama": LlamaConfig(
@@ -55,6 +55,15 @@ def test_sequences_in_one_row_do_not_see_each_other(pair):
     packed, _ = ours(ids, lengths=lengths)
     for part, rows in zip(ids.split(lengths, dim=1), packed.split(lengths, dim=1)):
         torch.testing.assert_close(rows, ours(part)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_fused_loops_compute_what_they_compute_apart(pair, monkeypatch):
+    network, _ = pair
+    ids = torch.randint(0, 97, (1, 29), generator=torch.Generator().manual_seed(2))
+    apart, _ = network(ids, lengths=[11, 18])
+    monkeypatch.setattr(elementwise, "fused", True)
+    fused, _ = network(ids, lengths=[11, 18])
+    torch.testing.assert_close(fused, apart, atol=2e-5, rtol=2e-5)
 
 
 def test_cached_calls_equal_one_call(pair):

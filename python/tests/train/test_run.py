@@ -27,7 +27,7 @@ def make(folder, steps=60):
     def loss(step):
         x = torch.randn(8, 4, generator=torch.Generator().manual_seed(step))
         if step == steps:
-            whole._stop = True
+            whole._leg_over = True
         return (model(x) - x.sum(-1, keepdim=True)).square().mean(), {}
 
     return whole, loss
@@ -44,6 +44,40 @@ def test_legs_give_what_one_piece_gives(tmp_path):
         assert torch.equal(value, legs.average.values[name])
     lines = [json.loads(line) for line in (tmp_path / "legs" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [20, 40, 60]
+
+
+PART = """
+import sys, pathlib
+sys.path[:0] = [{tests!r}]
+import torch
+from torch import distributed, nn
+from espalier_tools.train.run import Run, Schedule, rank
+distributed.init_process_group("gloo")
+torch.manual_seed(5 + rank())
+model = nn.Linear(4, 3, bias=False)
+with torch.no_grad():
+    model.weight.copy_(torch.arange(12.).view(3, 4) / 12)
+run = Run(pathlib.Path(sys.argv[1]), model, Schedule(steps=30, rate=0.05, warmup=5, muon=True), {{"task": "test"}})
+x = torch.randn(16, 4, generator=torch.Generator().manual_seed(1)).chunk(distributed.get_world_size())[rank()]
+run.train(lambda step: ((model(x) - x[:, :3]).square().mean(), {{}}), 5)
+"""
+
+
+def test_processes_together_make_the_steps_of_one(tmp_path):
+    script = PART.format(tests=str(pathlib.Path(__file__).parent))
+    weights = []
+    for processes in (1, 2):
+        folder = tmp_path / str(processes)
+        environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(29600 + os.getpid() % 1000), "WORLD_SIZE": str(processes)}
+        parts = [
+            subprocess.Popen([sys.executable, "-c", script, str(folder)], env={**environment, "RANK": str(number)})
+            for number in range(processes)
+        ]
+        assert [part.wait(timeout=120) for part in parts] == [0] * processes
+        weights.append(torch.load(folder / "checkpoint.pt", weights_only=True)["model"]["weight"])
+        assert len((folder / "log.jsonl").read_text().splitlines()) == 1  # of 20 steps, by the first process
+    assert torch.allclose(weights[0], weights[1], atol=2e-3), "Muon computes in bf16"
+    assert not torch.allclose(weights[0], torch.arange(12.0).view(3, 4) / 12, atol=0.1)
 
 
 CHILD = """

@@ -43,14 +43,14 @@ class Batch:
 
 
 class Batches:
-    """`example(index, progress)` gives a sequence; `progress` in 0..1 says how far the training is."""
+    """`example(index, progress)` gives a sequence; `progress` says how far the training is, 1 at its end."""
 
     def __init__(self, example: Callable[[int, float], Encoded], tokens: int, steps: int, seed: int):
         self.example, self.tokens, self.steps, self.seed = example, tokens, steps, seed
 
-    def batch(self, step: int) -> Batch:
-        """At least `tokens` tokens."""
-        rng = random.Random(f"{self.seed}/{step}")
+    def batch(self, step: int, rank: int = 0) -> Batch:
+        """At least `tokens` tokens, other ones for each process of a run."""
+        rng = random.Random(f"{self.seed}/{step}/{rank}" if rank else f"{self.seed}/{step}")
         sequences, tokens = [], 0
         while tokens < self.tokens:
             sequence = self.example(rng.getrandbits(48), step / self.steps)

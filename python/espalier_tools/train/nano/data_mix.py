@@ -7,7 +7,7 @@ import yaml
 
 from espalier_tools.train import sources
 from espalier_tools.train.nano.aliases import renamed
-from espalier_tools.train.nano.generator import Generator
+from espalier_tools.train.nano.generator import TALK, Generator, exchange
 from espalier_tools.train.nano.text import Encoded, Encoder, pieces
 from espalier_tools.train.nano.words import read_words
 
@@ -18,8 +18,10 @@ DATA = pathlib.Path(__file__).with_name("data")
 CURRICULUM = (
     (0.00, {"0": 80, "refusal": 5, "prose": 2, "dialogue": 3}),
     (0.06, {"0": 30, "1": 30, "refusal": 25, "prose": 4, "dialogue": 3}),
-    (0.16, {"0": 7, "1": 20, "2": 36, "refusal": 26, "chat": 5, "prose": 4, "dialogue": 2}),
+    (0.16, {"0": 16, "copy": 22, "1": 10, "2": 22, "refusal": 20, "chat": 16, "prose": 4, "dialogue": 5}),
 )
+
+DIALOGUES_WITH_TOOLS = 0.6  # share whose tools have nothing to do with what is said
 
 
 def word_list() -> list[str]:
@@ -38,9 +40,8 @@ def dialogues() -> list[dict]:
             texts = [str(turn).strip() for turn in turns]
             if len(texts) >= 2 and all(texts) and max(map(len, texts)) <= 300:
                 found[tuple(texts[: 2 * (len(texts) // 2)])] = None
-    roles = ("user", "assistant")
     return [
-        {"tools": [], "messages": [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]}
+        {"tools": [], "messages": [m for said, answer in zip(texts[::2], texts[1::2]) for m in exchange(said, answer, TALK)]}
         for texts in found
     ]
 
@@ -62,7 +63,8 @@ class Mix:
         if kind == "prose":
             return {"text": rng.choice(self.prose)}
         if kind == "dialogue":
-            return rng.choice(self.dialogues)
+            tools = self.generator.conversation(index, self.seed)["tools"] if rng.random() < DIALOGUES_WITH_TOOLS else []
+            return {**rng.choice(self.dialogues), "tools": tools}
         return renamed(self.generator.conversation(index, self.seed, kind), self.words, rng)
 
     def __call__(self, index: int, progress: float) -> Encoded:

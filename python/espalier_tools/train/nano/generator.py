@@ -16,6 +16,7 @@ Conversation = dict[str, Any]
 Messages = list[dict[str, str]]
 Turn = tuple[str, Messages]  # kind and messages
 
+TALK, QUESTION, EXTRACTION, OUTSIDE = "talk", "question", "extraction", "outside"  # what is asked for, if not a function
 OPEN_ENDED = surface.FREE_TEXT - {"label", "song", "item"}  # may not be followed by "and" and a second request
 
 
@@ -87,7 +88,7 @@ class Generator:
             "missing": lambda: self._missing(tools, rng),
             "refusal": lambda: self._refusal(tools, rng),
             "small_talk": lambda: self._small_talk(rng),
-            "knowledge": lambda: ("knowledge", exchange(*rng.choice(self.content.knowledge))),
+            "knowledge": lambda: ("knowledge", exchange(*rng.choice(self.content.knowledge), QUESTION)),
             "extraction": lambda: self._extraction(rng),
         }
         return makers[kind]()
@@ -142,11 +143,11 @@ class Generator:
         return self._called(plans.PLANS["2"], tools, rng)  # the list serves everything there is
 
     def _refused(self, request: Request, rng: random.Random) -> Turn:
-        return "refusal", exchange(request.text, rng.choice(self.content.refusals), request.function.name)
+        return "refusal", exchange(request.text, rng.choice(self.content.refusals), request.function.name or OUTSIDE)
 
     def _small_talk(self, rng: random.Random) -> Turn:
         user, said = rng.choice(self.content.small_talk)
-        return "small_talk", exchange(surface.vary(rng.choice(user), {}, rng), rng.choice(said))
+        return "small_talk", exchange(surface.vary(rng.choice(user), {}, rng), rng.choice(said), TALK)
 
     def _extraction(self, rng: random.Random) -> Turn:
         for _ in range(20):
@@ -155,14 +156,13 @@ class Generator:
                 filled = fill(user, {}, self.requests.draw, rng)
             except Unfillable:
                 continue
-            return "extraction", exchange(
-                filled.text, surface.SLOT.sub(lambda slot: filled.surfaces[slot.group(1)], said)
-            )
+            answer = surface.SLOT.sub(lambda slot: filled.surfaces[slot.group(1)], said)
+            return "extraction", exchange(filled.text, answer, EXTRACTION)
         raise Unfillable("extraction: expected one of 20 patterns to take a value")
 
 
 def exchange(user: str, assistant: str, intent: str | None = None) -> Messages:
-    """A user's message and the answer; `intent`: the function that is asked for, in the list or not."""
+    """A user's message and the answer; `intent`: the function that is asked for, in the list or not, or the kind of talk."""
     said = {"role": "user", "content": user} | ({"intent": intent} if intent else {})
     return [said, {"role": "assistant", "content": assistant}]
 

@@ -32,11 +32,13 @@ PLANS = {
     "0": Plan(tools=(0, 0), turns=(1, 1), weights={"call": 1}, foreign=0),
     "1": Plan(tools=(1, 2), turns=(1, 3), weights=_MIXED, twins=0.2, bare=0.04),
     "2": Plan(tools=(2, 6), turns=(1, 5), weights=_MIXED, twins=0.15, bare=0.04),
+    "copy": Plan(tools=(1, 2), turns=(3, 6), weights={"call": 1}, foreign=0.05),
     "refusal": Plan(tools=(1, 1), turns=(1, 1), weights={"call": 1}, twins=1.0, double=0),
     "chat": Plan(tools=(0, 0), turns=(1, 3), weights={}, bare=1.0),
 }
 """Stage -> plan. Stage 0 teaches copying: requests and their calls without a list, hence only of our own functions, since
-names must not be remembered. `refusal` is one tool that fits or does not. `chat` is talk without tools."""
+names must not be remembered. `copy` teaches it with names from a list, many calls for each. `refusal` is one tool that fits or
+does not. `chat` is talk without tools."""
 
 TWINS = 1 << 15
 """Number of shared requests, so that indices drawn at random find each of them with and without its tool."""

@@ -1,5 +1,6 @@
 """nano as a model directory: 8-bit weights in MLX's form, config.json of LFM2, tokenizer and chat template."""
 
+import hashlib
 import pathlib
 
 import torch
@@ -51,6 +52,11 @@ def save(network: Network, tokenizer: PreTrainedTokenizerFast, folder: pathlib.P
     quantise.save_checkpoint(folder, tensors(network), config(network.shape, tokenizer))
     eos = [tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|endoftext|>")]
     write_json(folder / "generation_config.json", {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": eos})
+
+
+def digest(folder: pathlib.Path) -> str:
+    """SHA-256 of the weights' file."""
+    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
 def load(folder: pathlib.Path) -> tuple[Network, PreTrainedTokenizerFast]:

@@ -15,11 +15,11 @@ from espalier_tools.train.nano.batches import Batch, Batches
 from espalier_tools.train.nano.data_mix import Mix, tokenizer_texts
 from espalier_tools.train.nano.model import SHAPE, initialise
 from espalier_tools.train.nano.text import Encoder, train_tokenizer
-from espalier_tools.train.network import Network
-from espalier_tools.train.run import Run, Schedule
+from espalier_tools.train.network import Network, elementwise
+from espalier_tools.train.run import Run, Schedule, rank
 
 TOKENIZER_TEXTS = 12000
-TOKENS = 3000  # of a step
+TOKENS = 3000  # of a step and process
 SEED = 20261130
 # The ends of a request and of a tool's description shall know their function in the middle of the network already, in terms
 # of its name's embedding: then the layers above find by likeness whether the list has what is asked. Left alone, the
@@ -54,12 +54,16 @@ def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float, beg
         if not (folder / "tokenizer.json").exists():
             keep_tokenizer(tokenizer, folder)
     tokenizer = tokenizer_in(folder)
-    schedule = Schedule(steps=steps, rate=rate, decay_from=0.75, average=0.995)
-    run = Run(folder, network, schedule, {"task": "nano", "seed": SEED, "tokens_a_step": TOKENS})
-    batches = batches_of(tokenizer, steps)
+    schedule = Schedule(steps=steps, rate=rate, decay_from=0.6, average=0.995, muon=True)
+    description = {"task": "nano", "seed": SEED, "tokens_a_step": TOKENS}
+    if begin is not None:
+        description["begins_with"] = ship.digest(begin)
+    run = Run(folder, network, schedule, description)
+    batches = batches_of(tokenizer, {**description, "steps": steps})
+    elementwise.fused = True
 
     def loss(step: int):
-        batch = batches.batch(step)
+        batch = batches.batch(step, rank())
         hidden, taps = network(batch.ids, (HINT_LAYER,), batch.lengths)
         logits = network.logits(hidden[0, batch.places])
         loss = (F.cross_entropy(logits, batch.labels, reduction="none") * batch.weights).sum() / batch.weights.sum()
@@ -77,15 +81,17 @@ def train(folder: pathlib.Path, steps: int, leg_minutes: float, rate: float, beg
     return run.train(loss, leg_minutes)
 
 
-def batches_of(tokenizer: PreTrainedTokenizerFast, steps: int) -> Batches:
-    return Batches(Mix(Encoder(tokenizer), SEED), TOKENS, steps, SEED)
+def batches_of(tokenizer: PreTrainedTokenizerFast, settings: dict) -> Batches:
+    """What a run of these settings reads; the curriculum is over where it began with trained weights."""
+    seed, begun = settings["seed"], "begins_with" in settings
+    return Batches(Mix(Encoder(tokenizer), seed), TOKENS, 1 if begun else settings["steps"], seed)
 
 
 def data_digest(folder: pathlib.Path, tokenizer: PreTrainedTokenizerFast) -> str:
     """SHA-256 of the token ids of every hundredth step of a run."""
-    steps = json.loads((folder / "run.json").read_text())["steps"]
-    batches, total = batches_of(tokenizer, steps), hashlib.sha256()
-    for step in range(0, steps, 100):
+    settings = json.loads((folder / "run.json").read_text())
+    batches, total = batches_of(tokenizer, settings), hashlib.sha256()
+    for step in range(0, settings["steps"], 100):
         total.update(batches.batch(step).ids.numpy().tobytes())
     return total.hexdigest()
 

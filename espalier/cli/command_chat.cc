@@ -190,7 +190,8 @@ void converse(Chat& chat) {
 Result<Exit> command_chat(const Options& options) {
   ASSIGN_OR_RETURN(const LoadedModel model, load_model(options));
   ASSIGN_OR_RETURN(ChatFormat format, make_chat_format(model.engine->checkpoint(), options));
-  engine::GenerateOptions generate{.max_tokens = options.max_tokens};
+  engine::GenerateOptions generate{.max_tokens = options.max_tokens,
+                                   .speculation = options.speculation};
   ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   RETURN_IF_ERROR(decode::check(generate.sampling, model.engine->model().vocab_size));
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(*model.engine));

@@ -59,6 +59,7 @@ void print_report(const LoadedModel& model, const engine::Session& session,
                         {"finish_reason", name_of(answer.finish_reason)},
                         {"seed", seed},
                         {"timings", timings_json(answer.timings, model.load_ms)},
+                        {"speculation", speculation_json(answer.speculation)},
                         {"packed", packed_json(*model.engine)},
                         {"memory", memory_json(*model.engine, session.kv_bytes())}};
   if (answer.error) report["error"] = answer.error->message();
@@ -73,6 +74,15 @@ void print_remarks(const Options& options, const engine::Answer& answer) {
   note_limits(answer);
   remark(fmt::format("{} tokens, {:.1f} tokens/s, first after {:.0f} ms", answer.tokens.size(),
                      answer.timings.decode_tok_s(), answer.timings.ttft_ms));
+}
+
+void explain(const engine::Session& session, const decode::SpeculationStatistics& statistics) {
+  note(fmt::format("{} cycles of {:.2f} tokens; {} of {} guesses were right; {:.1f} ms in calls, "
+                   "{:.1f} ms guessing, {:.1f} ms choosing",
+                   statistics.cycles, statistics.tokens_per_cycle(), statistics.accepted_nodes,
+                   statistics.draft_nodes, statistics.verify_ms, statistics.draft_ms,
+                   statistics.host_ms));
+  note("in the last cycle " + session.explain_speculation());
 }
 
 }  // namespace
@@ -97,7 +107,8 @@ Result<Exit> command_run(const Options& options) {
   ASSIGN_OR_RETURN(const std::string prompt, read_prompt(options));
   ASSIGN_OR_RETURN(const LoadedModel model, load_model(options));
   ASSIGN_OR_RETURN(const std::vector<TokenId> tokens, encode_prompt(model, options, prompt));
-  engine::GenerateOptions generate{.max_tokens = options.max_tokens};
+  engine::GenerateOptions generate{.max_tokens = options.max_tokens,
+                                   .speculation = options.speculation};
   ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   OrderedJson logprobs;
   if (options.logprobs) {
@@ -119,6 +130,7 @@ Result<Exit> command_run(const Options& options) {
     write_stdout("\n");
   }
   print_remarks(options, answer);
+  if (options.explain) explain(*session, answer.speculation);
   const bool failed = answer.finish_reason == decode::FinishReason::kCancelled || answer.error;
   return failed ? Exit::kFailed : Exit::kDone;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <limits>
@@ -60,14 +61,18 @@ Status set_number(Options& options, const std::string& value) {
   return Ok{};
 }
 
+Result<int64_t> parse_integer(const std::string& value, int64_t lowest, int64_t highest) {
+  const std::string expected = highest == std::numeric_limits<int64_t>::max()
+                                   ? fmt::format("a whole number of at least {}", lowest)
+                                   : fmt::format("a whole number from {} to {}", lowest, highest);
+  ASSIGN_OR_RETURN(const int64_t number, parse_number<int64_t>(value, expected));
+  if (number < lowest || number > highest) return bad_value(expected, value);
+  return number;
+}
+
 template <auto kMember, int64_t kLowest, int64_t kHighest = std::numeric_limits<int64_t>::max()>
 Status set_integer(Options& options, const std::string& value) {
-  const std::string expected = kHighest == std::numeric_limits<int64_t>::max()
-                                   ? fmt::format("a whole number of at least {}", kLowest)
-                                   : fmt::format("a whole number from {} to {}", kLowest, kHighest);
-  ASSIGN_OR_RETURN(const int64_t number, parse_number<int64_t>(value, expected));
-  if (number < kLowest || number > kHighest) return bad_value(expected, value);
-  options.*kMember = number;
+  ASSIGN_OR_RETURN(options.*kMember, parse_integer(value, kLowest, kHighest));
   return Ok{};
 }
 
@@ -101,6 +106,21 @@ template <auto kMember>
 Status set_bits(Options& options, const std::string& value) {
   if (value != "8" && value != "16") return bad_value("8 or 16", value);
   options.*kMember = value == "8" ? 8 : 16;
+  return Ok{};
+}
+
+// In the order of the modes' values.
+Status set_speculation(Options& options, const std::string& value) {
+  static constexpr std::array<std::string_view, 4> kNames = {"off", "chain", "tree", "auto"};
+  const auto name = std::ranges::find(kNames, value);
+  if (name == kNames.end()) return bad_value(fmt::format("{}", fmt::join(kNames, " or ")), value);
+  options.speculation.mode = static_cast<decode::SpeculationMode>(name - kNames.begin());
+  return Ok{};
+}
+
+Status set_draft_tokens(Options& options, const std::string& value) {
+  ASSIGN_OR_RETURN(options.speculation.draft_tokens,
+                   parse_integer(value, 1, program::kMaxWindowRows - 1));
   return Ok{};
 }
 
@@ -188,6 +208,16 @@ constexpr Flag kFlags[] = {
     {"--logprobs", "", "N", kAnswer, kRun,
      "with --json: log-probabilities of each token and of the N best",
      set_integer<&Options::logprobs, 0, engine::kMaxLogprobs>},
+
+    {"--drafter", "", "PATH", kEngine, kAnswers, "DSpark checkpoint that guesses for --speculate",
+     set_text<&Options::drafter>},
+    {"--speculate", "", "MODE", kAnswer, kAnswers,
+     "guess tokens and verify them in one call: off, chain, tree or auto (default)",
+     set_speculation},
+    {"--draft-tokens", "", "N", kAnswer, kAnswers,
+     "guesses of a call: of a chain or tree (default 16), at most with auto", set_draft_tokens},
+    {"--explain", "", "", kAnswer, kRun, "say on stderr what speculation did and why",
+     set_switch<&Options::explain>},
 
     {"--unit", "", "NAME", kEngine, kComputes, "what computes: cpu or reference", set_unit},
     {"--kernels", "", "NAME", kEngine, kComputes,

@@ -1,5 +1,8 @@
 #include "espalier/cli/json_output.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "espalier/cli/terminal.h"
 #include "espalier/measure/process_memory.h"
 
@@ -27,6 +30,22 @@ OrderedJson timings_json(const engine::Timings& timings, double load_ms) {
   return {{"load_ms", load_ms},         {"prefill_ms", timings.prefill_ms},
           {"ttft_ms", timings.ttft_ms}, {"decode_tok_s", timings.decode_tok_s()},
           {"calls", timings.calls},     {"rows", timings.rows}};
+}
+
+// Accepted nodes per cycle as a histogram, as long as its last entry that is not 0.
+OrderedJson speculation_json(const decode::SpeculationStatistics& statistics) {
+  OrderedJson depths = OrderedJson::array();
+  const auto& counts = statistics.accepted_depths;
+  const auto end = std::find_if(counts.rbegin(), counts.rend(), [](int64_t n) { return n > 0; });
+  for (auto count = counts.begin(); count != end.base(); ++count) depths.push_back(*count);
+  return {{"cycles", statistics.cycles},
+          {"tokens_per_cycle", statistics.tokens_per_cycle()},
+          {"draft_tokens", statistics.draft_nodes},
+          {"accepted_tokens", statistics.accepted_nodes},
+          {"accepted_depths", std::move(depths)},
+          {"verify_ms", statistics.verify_ms},
+          {"draft_ms", statistics.draft_ms},
+          {"host_ms", statistics.host_ms}};
 }
 
 OrderedJson packed_json(const engine::Engine& engine) {

@@ -14,6 +14,7 @@ void print_json(const OrderedJson& json);
 
 std::string_view name_of(decode::FinishReason reason);
 OrderedJson timings_json(const engine::Timings& timings, double load_ms);
+OrderedJson speculation_json(const decode::SpeculationStatistics& statistics);
 OrderedJson packed_json(const engine::Engine& engine);
 OrderedJson memory_json(const engine::Engine& engine, int64_t kv_bytes);
 

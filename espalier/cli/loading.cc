@@ -70,7 +70,8 @@ engine::EngineOptions engine_options(const Options& options) {
                   .activation_planes = options.activations == 8 ? 1 : 2,
                   .kv_bits = static_cast<int>(options.kv_bits),
                   .kernels = options.kernels,
-                  .packed_cache = {.folder = packed_cache_folder(options)}}};
+                  .packed_cache = {.folder = packed_cache_folder(options)}},
+      .drafter = options.drafter};
 }
 
 }  // namespace

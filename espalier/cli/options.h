@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "espalier/decode/sampling.h"
+#include "espalier/decode/speculation.h"
 
 namespace espalier::cli {
 
@@ -28,7 +29,7 @@ struct Options {
   bool no_generation_prompt = false;
 
   // The engine.
-  std::string model, unit, kernels, weights = "int8";
+  std::string model, drafter, unit, kernels, weights = "int8";
   std::optional<std::string> packed_cache;  // a folder, or "off"
   int64_t window = 64, threads = 0, activations = 16, kv_bits = 16, context = 0;
 
@@ -39,6 +40,8 @@ struct Options {
   std::optional<int64_t> top_k, max_tokens, seed, logprobs;
   std::vector<decode::LogitBias> logit_bias;
   std::vector<std::string> stops;
+  decode::SpeculationOptions speculation = {.mode = decode::SpeculationMode::kAuto};
+  bool explain = false;
 
   // Reports.
   bool program = false;

@@ -1,7 +1,8 @@
-// The two loops of plain decoding over a Target: run_chain (prefill, scoring) fills windows with
-// known tokens; generate picks one token after the other. Neither allocates inside a step. One
-// caller at a time; `cancelled` may be set by any thread or signal handler and is looked at before
-// every call of the target.
+// The two loops of decoding over a Target: run_chain (prefill, scoring) fills windows with known
+// tokens; generate chooses new ones, in cycles of one call each: a tree of guesses is verified, and
+// the tokens that the model would have chosen one by one are taken from it. Neither allocates
+// inside a step. One caller at a time; `cancelled` may be set by any thread or signal handler and is
+// looked at before every call of the target.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 
 #include "espalier/base/result.h"
 #include "espalier/decode/sampling.h"
+#include "espalier/decode/speculation.h"
 #include "espalier/decode/target.h"
 #include "espalier/decode/window.h"
 
@@ -31,6 +33,7 @@ struct Timeline {
   Target& target;
   const ChainWindows& windows;
   const std::atomic<bool>& cancelled;
+  Speculator& speculator;  // has begun, maybe with SpeculationMode::kOff
 };
 
 // Heads of rows [first_row, first_row + row_count) of the chain are ready in the target, or only
@@ -51,9 +54,10 @@ struct GenerateLimits {
   std::span<const TokenId> end_tokens = {};  // each ends the answer, and is its last token
 };
 
-// Decodes until an end. The head of the last committed row must be there (run_chain with
-// HeadRows::kLast). The last token is chosen but not run, so it is not committed. Fails only where
-// the target cannot grow, after the sink has had every token up to there.
+// Decodes until an end; the tokens are the same whatever the speculator guesses. The head of the last committed row must be there (run_chain with
+// HeadRows::kLast); where logits are wanted, the target has room for those of all rows that the
+// speculator may ask for. The last token is chosen but not run, so it is not committed. Fails only
+// where the target cannot grow, after the sink has had every token up to there.
 Result<FinishReason> generate(const Timeline& timeline, Sampler& sampler, HeadKind head,
                               const GenerateLimits& limits, const TokenSink& sink);
 

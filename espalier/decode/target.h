@@ -36,6 +36,9 @@ class Target {
   virtual TokenId argmax(int64_t selected_index) const = 0;
   // With HeadKind::kLogits: [vocab].
   virtual std::span<const float> logits(int64_t selected_index) const = 0;
+  // Hidden states of a row of the last window, for drafters that read them; empty where the model
+  // was loaded without such a drafter.
+  virtual std::span<const float> taps(int64_t /*row*/) const { return {}; }
   // Keeps these rows of the last window, in order.
   virtual void commit(std::span<const int32_t> path) = 0;
 };

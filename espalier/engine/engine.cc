@@ -123,10 +123,18 @@ Engine::Engine(formats::Checkpoint checkpoint, models::Model model, const Engine
       tensors_(tensors_of(model_, checkpoint_.weights)) {}
 
 program::Program Engine::program(size_t bucket, program::Head head) const {
-  return model_.build({.rows = options_.window,
-                       .kv_rows = buckets_.at(bucket),
-                       .selected = options_.window,
-                       .head = head});
+  models::FunctionShape shape{.rows = options_.window,
+                              .kv_rows = buckets_.at(bucket),
+                              .selected = options_.window,
+                              .head = head};
+  if (draft_network_ != nullptr) shape.taps = draft_network_->model().target_layers;
+  return model_.build(shape);
+}
+
+int64_t Engine::tapped_channels() const {
+  if (draft_network_ == nullptr) return 0;
+  const models::DSpark& drafter = draft_network_->model();
+  return static_cast<int64_t>(drafter.target_layers.size()) * drafter.hidden_size;
 }
 
 size_t Engine::function(size_t bucket, program::Head head) const {
@@ -154,6 +162,15 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
   std::unique_ptr<Engine> engine(
       new Engine(std::move(checkpoint), std::move(model).value(), chosen));
   engine->end_tokens_ = std::move(end_tokens).value();
+  if (!chosen.drafter.empty()) {
+    ASSIGN_OR_RETURN(
+        engine->draft_network_,
+        DraftNetwork::load(chosen.drafter, engine->model_, engine->checkpoint_.weights,
+                           {.unit = chosen.unit,
+                            .compile = chosen.compile,
+                            .window = chosen.window,
+                            .buckets = engine->buckets_}));
+  }
   program::ProgramSet programs;
   for (size_t bucket = 0; bucket < engine->buckets_.size(); ++bucket) {
     for (const program::Head head : kHeads) {

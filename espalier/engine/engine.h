@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "espalier/base/result.h"
+#include "espalier/engine/draft_network.h"
 #include "espalier/formats/checkpoint.h"
 #include "espalier/models/model.h"
 #include "espalier/units/unit.h"
@@ -25,6 +26,7 @@ struct EngineOptions {
   int64_t window = 64;    // rows of one call, 1 to program::kMaxWindowRows
   int64_t context = 0;    // positions; 0: the model's own context
   units::CompileOptions compile = {};
+  std::string drafter = {};  // a DSpark checkpoint of this model; "": none
 };
 
 // The KV lengths that a session moves through: 512 times powers of two (of four, eight, ... where
@@ -69,6 +71,9 @@ class Engine {
   size_t function(size_t bucket, program::Head head) const;
   const ArgmaxShape& argmax_shape() const { return argmax_shape_; }
   units::Executable& executable() const { return *executable_; }
+  const DraftNetwork* draft_network() const { return draft_network_.get(); }  // nullptr: none
+  // Channels of the hidden states that it reads of each row; 0 without it.
+  int64_t tapped_channels() const;
 
  private:
   Engine(formats::Checkpoint checkpoint, models::Model model, const EngineOptions& options);
@@ -80,6 +85,7 @@ class Engine {
   std::vector<TokenId> end_tokens_;
   std::vector<TensorInfo> tensors_;
   ArgmaxShape argmax_shape_;
+  std::unique_ptr<const DraftNetwork> draft_network_;
   std::unique_ptr<units::Executable> executable_;
 };
 

@@ -37,6 +37,7 @@ ExecutableTarget::ExecutableTarget(const Engine& engine, std::unique_ptr<units::
   positions_.resize(static_cast<size_t>(max_rows()));
   max_values_.resize(elements(max_rows(), engine_.argmax_shape().subrange_count));
   max_indices_.resize(max_values_.size());
+  taps_.resize(elements(max_rows(), engine_.tapped_channels()));
 }
 
 Status ExecutableTarget::prepare_logits(int64_t selected_rows) try {
@@ -94,7 +95,8 @@ void ExecutableTarget::run(const decode::Window& window) {
       .max_indices =
           std::span(max_indices_).first(elements(selected, engine_.argmax_shape().subrange_count)),
       .logits = wants_logits ? std::span(logits_).first(elements(selected, vocab_size()))
-                             : std::span<float>()};
+                             : std::span<float>(),
+      .taps = std::span(taps_).first(elements(row_count, engine_.tapped_channels()))};
   const auto head = wants_logits ? program::Head::kLogits : program::Head::kArgmax;
   engine_.executable().run(engine_.function(bucket_, head), inputs, *state_, outputs);
   ++calls_;
@@ -115,6 +117,11 @@ TokenId ExecutableTarget::argmax(int64_t selected_index) const {
 std::span<const float> ExecutableTarget::logits(int64_t selected_index) const {
   return std::span(logits_).subspan(elements(selected_index, vocab_size()),
                                     elements(1, vocab_size()));
+}
+
+std::span<const float> ExecutableTarget::taps(int64_t row) const {
+  const int64_t channels = engine_.tapped_channels();
+  return std::span(taps_).subspan(elements(row, channels), elements(1, channels));
 }
 
 void ExecutableTarget::commit(std::span<const int32_t> path) {

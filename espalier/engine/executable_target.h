@@ -26,6 +26,7 @@ class ExecutableTarget : public decode::Target {
   void run(const decode::Window& window) override;
   TokenId argmax(int64_t selected_index) const override;
   std::span<const float> logits(int64_t selected_index) const override;
+  std::span<const float> taps(int64_t row) const override;
   void commit(std::span<const int32_t> path) override;
 
   // Makes room for the logits of `selected_rows` rows in a window.
@@ -33,6 +34,7 @@ class ExecutableTarget : public decode::Target {
   // Keeps the first `length` positions; fewer, maybe none, where the unit cannot cut there.
   Status truncate(int64_t length);
 
+  const units::State& state() const { return *state_; }
   int64_t calls() const { return calls_; }
   int64_t rows() const { return rows_; }  // of all calls
   int64_t kv_bytes() const { return state_->byte_count(); }
@@ -50,6 +52,7 @@ class ExecutableTarget : public decode::Target {
   std::vector<float> max_values_;     // [window, subranges]
   std::vector<int32_t> max_indices_;  // [window, subranges]
   std::vector<float> logits_;         // [prepared rows, vocab]
+  std::vector<float> taps_;           // [window, channels of the taps]
   int64_t calls_ = 0;
   int64_t rows_ = 0;
 };

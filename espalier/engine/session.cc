@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "espalier/base/clock.h"
+#include "espalier/decode/ngram_drafter.h"
+#include "espalier/engine/dspark_drafter.h"
 #include "espalier/engine/executable_target.h"
 
 namespace espalier::engine {
@@ -36,6 +38,16 @@ Status check_logprobs(const std::optional<int>& logprobs) {
                .fix = "Choose a number inside the range."};
 }
 
+Result<std::vector<std::unique_ptr<decode::Drafter>>> make_drafters(const Engine& engine) {
+  std::vector<std::unique_ptr<decode::Drafter>> drafters;
+  drafters.push_back(std::make_unique<decode::NgramDrafter>());
+  if (engine.draft_network() != nullptr) {
+    ASSIGN_OR_RETURN(drafters.emplace_back(),
+                     DSparkDrafter::create(engine, engine.options().window));
+  }
+  return drafters;
+}
+
 }  // namespace
 
 double Timings::decode_tok_s() const {
@@ -52,14 +64,20 @@ double Score::perplexity() const {
 Result<std::unique_ptr<Session>> Session::create(const Engine& engine) {
   try {
     ASSIGN_OR_RETURN(std::unique_ptr<ExecutableTarget> target, ExecutableTarget::create(engine));
-    return std::unique_ptr<Session>(new Session(engine, std::move(target)));
+    ASSIGN_OR_RETURN(auto drafters, make_drafters(engine));
+    return std::unique_ptr<Session>(
+        new Session(engine, std::move(target), std::move(drafters)));
   } catch (const std::bad_alloc&) {
     return no_memory();
   }
 }
 
-Session::Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target)
-    : engine_(engine), target_(std::move(target)), windows_(target_->max_rows()) {
+Session::Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target,
+                 std::vector<std::unique_ptr<decode::Drafter>> drafters)
+    : engine_(engine),
+      target_(std::move(target)),
+      windows_(target_->max_rows()),
+      speculator_(std::move(drafters), target_->max_rows()) {
   history_.reserve(static_cast<size_t>(target_->context_length()) + 1);
 }
 
@@ -67,7 +85,7 @@ Session::~Session() = default;
 
 int64_t Session::kv_bytes() const { return target_->kv_bytes(); }
 
-decode::Timeline Session::timeline() const { return {*target_, windows_, cancelled_}; }
+decode::Timeline Session::timeline() { return {*target_, windows_, cancelled_, speculator_}; }
 
 Status Session::check_tokens(std::span<const TokenId> tokens) const {
   if (tokens.empty()) {
@@ -98,10 +116,14 @@ Status Session::check_tokens(std::span<const TokenId> tokens) const {
   return Ok{};
 }
 
-// Keeps the KV of the common beginning; at least one token is left to run, for its head.
-Status Session::reuse(std::span<const TokenId> prompt) {
+// Keeps the KV of the common beginning; at least one token is left to run, for its head. What a
+// drafter that will be asked has not observed is run again.
+Status Session::reuse(std::span<const TokenId> prompt, bool speculates) {
   const auto [mismatch, unused] = std::ranges::mismatch(history_, prompt.first(prompt.size() - 1));
-  RETURN_IF_ERROR(target_->truncate(mismatch - history_.begin()));
+  int64_t kept = mismatch - history_.begin();
+  if (speculates) kept = std::min(kept, speculator_.observed_length());
+  RETURN_IF_ERROR(target_->truncate(kept));
+  RETURN_IF_ERROR(speculator_.truncate(target_->committed_length()));
   history_.assign(prompt.begin(), prompt.end());
   return target_->reserve(static_cast<int64_t>(prompt.size()));
 }
@@ -116,11 +138,16 @@ bool Session::finish(Timings& timings) {
 Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
                            const AnswerSink& sink, Answer& answer) try {
   const Stopwatch watch;
-  RETURN_IF_ERROR(reuse(prompt));
+  const bool speculates = options.speculation.mode != decode::SpeculationMode::kOff;
+  RETURN_IF_ERROR(reuse(prompt, speculates));
   answer.reused_tokens = target_->committed_length();
   const bool needs_logits = !decode::is_plain_greedy(options.sampling) || options.logprobs;
   const auto head = needs_logits ? decode::HeadKind::kLogits : decode::HeadKind::kArgmax;
-  if (needs_logits) RETURN_IF_ERROR(target_->prepare_logits(1));
+  const int64_t most_rows =
+      decode::Speculator::max_row_count(options.speculation, target_->max_rows());
+  if (needs_logits) RETURN_IF_ERROR(target_->prepare_logits(most_rows));
+  RETURN_IF_ERROR(speculator_.begin(options.speculation, prompt,
+                                    static_cast<int64_t>(prompt.size()) + answer.max_tokens));
   ASSIGN_OR_RETURN(decode::Sampler sampler,
                    decode::Sampler::make(options.sampling, target_->vocab_size()));
   sampler.observe_prompt(prompt);
@@ -143,6 +170,7 @@ Status Session::run_answer(std::span<const TokenId> prompt, const GenerateOption
     return sink(options.logprobs ? report(token, logits, best) : AnswerToken{.id = token});
   };
   const auto reason = decode::generate(timeline(), sampler, head, limits, receive);
+  answer.speculation = speculator_.statistics();
   answer.finish_reason = reason.ok() ? *reason : decode::FinishReason::kError;
   if (!reason.ok()) answer.error = reason.error();  // what was said is not lost
   answer.timings.decode_tokens =
@@ -178,6 +206,8 @@ Result<Answer> Session::generate(std::span<const TokenId> prompt, const Generate
 Status Session::run_score(std::span<const TokenId> tokens, Score& score) try {
   const Stopwatch watch;
   RETURN_IF_ERROR(target_->truncate(0));
+  RETURN_IF_ERROR(speculator_.truncate(0));
+  RETURN_IF_ERROR(speculator_.begin({}, tokens, 0));
   RETURN_IF_ERROR(target_->reserve(static_cast<int64_t>(tokens.size())));
   RETURN_IF_ERROR(target_->prepare_logits(target_->max_rows()));
   history_.assign(tokens.begin(), tokens.end());

@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "espalier/base/result.h"
 #include "espalier/decode/logprobs.h"
 #include "espalier/decode/sampling.h"
+#include "espalier/decode/speculation.h"
 #include "espalier/decode/step.h"
 #include "espalier/engine/engine.h"
 
@@ -27,6 +29,7 @@ struct GenerateOptions {
   std::optional<int64_t> max_tokens = {};  // absent: as many as the context has room for
   std::optional<int> logprobs = {};  // also report the n most probable tokens, 0 to kMaxLogprobs
   bool ignore_end_tokens = false;
+  decode::SpeculationOptions speculation = {};  // changes when tokens come, never which
 };
 inline constexpr int kMaxLogprobs = 100;
 
@@ -58,6 +61,7 @@ struct Answer {
   int64_t max_tokens = 0;           // after clipping to the context
   bool clipped = false;             // options.max_tokens was more than the context has room for
   Timings timings;
+  decode::SpeculationStatistics speculation;
 };
 
 // For each token after the first: the model's log-probability of it, and the token it holds most
@@ -92,14 +96,17 @@ class Session {
 
   std::span<const TokenId> tokens() const { return history_; }  // whose KV is there
   int64_t kv_bytes() const;
+  // Why the last cycle of generate() verified as many guesses as it did, for people.
+  std::string explain_speculation() const { return speculator_.explain(); }
 
  private:
-  Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target);
+  Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target,
+          std::vector<std::unique_ptr<decode::Drafter>> drafters);
   Status check_tokens(std::span<const TokenId> tokens) const;
-  Status reuse(std::span<const TokenId> prompt);
+  Status reuse(std::span<const TokenId> prompt, bool speculates);
   Status run_answer(std::span<const TokenId> prompt, const GenerateOptions& options,
                     const AnswerSink& sink, Answer& answer);
-  decode::Timeline timeline() const;
+  decode::Timeline timeline();
   Status run_score(std::span<const TokenId> tokens, Score& score);
   // The end of every generate() and score(): whether it was cancelled.
   bool finish(Timings& timings);
@@ -107,6 +114,7 @@ class Session {
   const Engine& engine_;
   std::unique_ptr<ExecutableTarget> target_;
   decode::ChainWindows windows_;
+  decode::Speculator speculator_;  // keeps what it has learned from one answer to the next
   std::vector<TokenId> history_;  // during a call also what is not committed yet
   std::atomic<bool> cancelled_{false};
 };

@@ -32,39 +32,55 @@ ValueId linear_layer(Builder& builder, const std::string& output_name, const std
   return builder.linear(output_name, x, weight, bias_weight);
 }
 
+namespace {
+
+ValueId project(Builder& builder, const AttentionConfig& config, const std::string& prefix,
+                const std::string& name, int64_t heads, ValueId x) {
+  return linear_layer(builder, name, prefix + name + "_proj", x, config.hidden,
+                      heads * config.head_dim, config.qkv_bias);
+}
+
+ValueId norm_heads(Builder& builder, const AttentionConfig& config, const std::string& prefix,
+                   const std::string& name, const std::string& norm, ValueId y) {
+  if (norm.empty()) return y;
+  const auto weight = builder.vector(prefix + norm + ".weight", config.head_dim);
+  return builder.rms_norm(name + "_normed", y, weight, config.epsilon);
+}
+
+ValueId rotate(Builder& builder, const AttentionConfig& config, const WindowInputs& window,
+               const std::string& name, ValueId y) {
+  return builder.rope(name + "_rotated", y, window.positions, config.head_dim,
+                      config.rope.interleaved, config.rope.frequencies, config.rope.scale);
+}
+
+}  // namespace
+
 ValueId attention_block(Builder& builder, const AttentionConfig& config, const WindowInputs& window,
                         const std::string& state_name, const std::string& prefix, ValueId x) {
-  const int64_t q_width = config.heads * config.head_dim;
-  const int64_t kv_width = config.kv_heads * config.head_dim;
-  const auto project = [&](const char* output, const char* layer, int64_t width) {
-    return linear_layer(builder, output, prefix + layer, x, config.hidden, width, config.qkv_bias);
-  };
-  ValueId q = project("q", "q_proj", q_width);
-  ValueId k = project("k", "k_proj", kv_width);
-  const ValueId v = project("v", "v_proj", kv_width);
+  ValueId q = project(builder, config, prefix, "q", config.heads, x);
+  ValueId k = project(builder, config, prefix, "k", config.kv_heads, x);
+  const ValueId v = project(builder, config, prefix, "v", config.kv_heads, x);
+  q = norm_heads(builder, config, prefix, "q", config.q_norm, q);
+  k = norm_heads(builder, config, prefix, "k", config.k_norm, k);
+  q = rotate(builder, config, window, "q", q);
+  k = rotate(builder, config, window, "k", k);
 
-  const auto norm_heads = [&](const char* output, const std::string& norm, ValueId y) {
-    if (norm.empty()) return y;
-    const auto weight = builder.vector(prefix + norm + ".weight", config.head_dim);
-    return builder.rms_norm(output, y, weight, config.epsilon);
-  };
-  q = norm_heads("q_normed", config.q_norm, q);
-  k = norm_heads("k_normed", config.k_norm, k);
-
-  const auto rotate = [&](const char* output, ValueId y) {
-    return builder.rope(output, y, window.positions, config.head_dim, config.rope.interleaved,
-                        config.rope.frequencies, config.rope.scale);
-  };
-  q = rotate("q_rotated", q);
-  k = rotate("k_rotated", k);
-
-  const auto state = builder.key_value(state_name, kv_width);
+  const auto state = builder.key_value(state_name, config.kv_heads * config.head_dim);
   builder.kv_write(k, v, state);
   const double scale = 1.0 / std::sqrt(static_cast<double>(config.head_dim));
   const ValueId mixed = builder.attention("attention", q, window.ancestors, state, config.heads,
                                           config.kv_heads, config.head_dim, scale);
-  return linear_layer(builder, "attention_out", prefix + config.out_proj, mixed, q_width,
-                      config.hidden, config.out_bias);
+  return linear_layer(builder, "attention_out", prefix + config.out_proj, mixed,
+                      config.heads * config.head_dim, config.hidden, config.out_bias);
+}
+
+void key_value_block(Builder& builder, const AttentionConfig& config, const WindowInputs& window,
+                     const std::string& state_name, const std::string& prefix, ValueId x) {
+  ValueId k = project(builder, config, prefix, "k", config.kv_heads, x);
+  const ValueId v = project(builder, config, prefix, "v", config.kv_heads, x);
+  k = norm_heads(builder, config, prefix, "k", config.k_norm, k);
+  k = rotate(builder, config, window, "k", k);
+  builder.kv_write(k, v, builder.key_value(state_name, config.kv_heads * config.head_dim));
 }
 
 ValueId gated_ffn(Builder& builder, const FfnConfig& config, const std::string& prefix, ValueId x) {
@@ -89,6 +105,11 @@ void head_block(Builder& builder, const WindowInputs& window, ValueId x,
   } else {
     builder.head_argmax(x, weight, kArgmaxSubrange);
   }
+}
+
+void output_taps(Builder& builder, const FunctionShape& shape,
+                 const std::vector<ValueId>& streams) {
+  for (const int64_t layer : shape.taps) builder.output(streams.at(static_cast<size_t>(layer)));
 }
 
 Builder make_builder(const FunctionShape& shape) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "espalier/models/model.h"
 #include "espalier/models/rope.h"
@@ -53,6 +54,11 @@ program::ValueId attention_block(program::Builder& builder, const AttentionConfi
                                  const WindowInputs& window, const std::string& state_name,
                                  const std::string& prefix, program::ValueId x);
 
+// K and V alone, of rows that only others attend to.
+void key_value_block(program::Builder& builder, const AttentionConfig& config,
+                     const WindowInputs& window, const std::string& state_name,
+                     const std::string& prefix, program::ValueId x);
+
 struct FfnConfig {
   int64_t hidden = 0;
   int64_t width = 0;
@@ -68,6 +74,10 @@ program::ValueId gated_ffn(program::Builder& builder, const FfnConfig& config,
 void head_block(program::Builder& builder, const WindowInputs& window, program::ValueId x,
                 const std::string& norm_tensor, double epsilon, const std::string& head_tensor,
                 int64_t vocab, int64_t hidden);
+
+// The taps of a function: streams[i] is the residual stream after layer i. After the head.
+void output_taps(program::Builder& builder, const FunctionShape& shape,
+                 const std::vector<program::ValueId>& streams);
 
 // A builder named after its shape ("window64_kv512_sel1_argmax").
 program::Builder make_builder(const FunctionShape& shape);

@@ -170,6 +170,7 @@ program::Program build(const Lfm2Config& config, const FunctionShape& shape) {
   const WindowInputs window =
       window_inputs(builder, config.hidden, config.has_conv ? config.conv_kernel : 0);
   ValueId h = window.embeddings;
+  std::vector<ValueId> streams;
   for (size_t layer = 0; layer < config.layers.size(); ++layer) {
     const std::string prefix = layer_prefix(layer);
     const std::string scope = fmt::format("layers.{}.", layer);
@@ -188,9 +189,11 @@ program::Program build(const Lfm2Config& config, const FunctionShape& shape) {
     h = builder.add("operator_residual", h, x);
     x = gated_ffn(builder, config.ffn, prefix + "feed_forward.", norm("ffn_norm", h));
     h = builder.add("ffn_residual", h, x);
+    streams.push_back(h);
   }
   head_block(builder, window, h, "model.embedding_norm.weight", config.epsilon, config.head_tensor,
              config.vocab, config.hidden);
+  output_taps(builder, shape, streams);
   return builder.finish();
 }
 

@@ -158,6 +158,7 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
   program::Builder builder = make_builder(shape);
   const WindowInputs window = window_inputs(builder, config.hidden, /*conv_kernel=*/0);
   ValueId h = window.embeddings;
+  std::vector<ValueId> streams;
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     const std::string prefix = layer_prefix(layer);
     const std::string scope = fmt::format("layers.{}.", layer);
@@ -172,9 +173,11 @@ program::Program build(const LlamaConfig& config, const FunctionShape& shape) {
     x = norm("ffn_norm", "post_attention_layernorm", h);
     x = gated_ffn(builder, config.ffn, prefix + "mlp.", x);
     h = builder.add("ffn_residual", h, x);
+    streams.push_back(h);
   }
   head_block(builder, window, h, "model.norm.weight", config.epsilon, config.head_tensor,
              config.vocab, config.hidden);
+  output_taps(builder, shape, streams);
   return builder.finish();
 }
 

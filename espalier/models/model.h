@@ -20,6 +20,8 @@ struct FunctionShape {
   int64_t kv_rows = 512;  // bucket
   int64_t selected = 1;   // S
   program::Head head = program::Head::kArgmax;
+  // Layers, counted from 0, whose residual stream afterwards is an output, in this order.
+  std::vector<int64_t> taps = {};
 };
 
 // Tensors whose rows stand in rotated pairs, 2i and 2i + 1 of a head, where Hugging Face has i and

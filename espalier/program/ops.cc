@@ -1,5 +1,6 @@
 #include "espalier/program/ops.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -438,7 +439,19 @@ std::string_view name_of(StateKind kind) {
   return kind == StateKind::kKeyValue ? "key_value" : "short_conv";
 }
 
-std::string_view name_of(Head head) { return head == Head::kArgmax ? "argmax" : "logits"; }
+std::string_view name_of(Head head) {
+  static constexpr std::array<std::string_view, 3> kNames = {"argmax", "logits", "none"};
+  return kNames[static_cast<size_t>(head)];
+}
+
+size_t output_count(Head head) {
+  static constexpr std::array<size_t, 3> kCounts = {2, 1, 0};
+  return kCounts[static_cast<size_t>(head)];
+}
+
+std::span<const ValueId> Program::taps() const {
+  return std::span(outputs).subspan(std::min(outputs.size(), output_count(head)));
+}
 
 std::string shape_text(const Shape& shape) {
   return fmt::format("[{}, {}]", shape.rows, shape.channels);

@@ -265,13 +265,13 @@ class Parser {
     ASSIGN_OR_RETURN(program_.selected, take_field("selected"));
     RETURN_IF_ERROR(take_word("head"));
     RETURN_IF_ERROR(take("="));
-    for (const Head head : {Head::kArgmax, Head::kLogits}) {
+    for (const Head head : {Head::kArgmax, Head::kLogits, Head::kNone}) {
       if (!at_word(name_of(head))) continue;
       program_.head = head;
       RETURN_IF_ERROR(advance());
       return take_line_end();
     }
-    return expected("'argmax' or 'logits'");
+    return expected("'argmax', 'logits' or 'none'");
   }
 
   Status parse_line() {

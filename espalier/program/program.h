@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -136,7 +137,7 @@ struct Op {
 //   mean_pool    x[T,C], row_count[1,1] -> y[1,C]
 //                mean of the first row_count rows
 
-enum class Head : uint8_t { kArgmax, kLogits };
+enum class Head : uint8_t { kArgmax, kLogits, kNone };
 
 struct Program {
   std::string name;      // "window64_kv512_argmax"
@@ -146,13 +147,15 @@ struct Program {
   Head head = Head::kArgmax;
   std::vector<Value> values;
   std::vector<ValueId> inputs;   // embeddings, positions, ancestors, conv_gather, selected
-  std::vector<ValueId> outputs;  // max and index, or logits
+  std::vector<ValueId> outputs;  // max and index, or logits, of the head; then tapped values [T, C]
   std::vector<State> states;
   std::vector<Weight> weights;
   std::vector<Op> ops;  // in execution order
   bool operator==(const Program&) const = default;
 
   const Value& value(ValueId id) const { return values.at(static_cast<size_t>(id)); }
+  // The outputs behind those of the head: hidden states that somebody outside wants (a drafter).
+  std::span<const ValueId> taps() const;
 };
 
 // Functions of one model. They share weights by (tensor, first_row, rows) and states by index:

@@ -1,6 +1,7 @@
 #include "espalier/program/validate.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -230,21 +231,33 @@ Status check_ops(const Program& program, std::vector<bool>& defined) {
 }
 
 Status check_outputs(const Program& program, const std::vector<bool>& defined) {
-  std::vector<Encoding> dtypes;
   for (const ValueId id : program.outputs) {
     if (!in_range(id, program.values.size()) || !defined[static_cast<size_t>(id)]) {
       return rule_error("program.output", "outputs", "a value that the program computes",
                         fmt::format("%{}", id), "Name a defined value.");
     }
-    dtypes.push_back(program.value(id).dtype);
   }
-  const auto expected = program.head == Head::kArgmax ? std::vector{Encoding::kF32, Encoding::kI32}
-                                                      : std::vector{Encoding::kF32};
-  if (dtypes == expected) return Ok{};
-  return rule_error("program.head", "outputs",
-                    program.head == Head::kArgmax ? "max (f32) and index (i32)" : "logits (f32)",
-                    fmt::format("{} values", program.outputs.size()),
-                    "The outputs are those of the program's head.");
+  const auto dtype = [&program](size_t i) { return program.value(program.outputs[i]).dtype; };
+  const size_t count = output_count(program.head);
+  const bool fits = program.outputs.size() >= count &&
+                    (count < 1 || dtype(0) == Encoding::kF32) &&
+                    (count < 2 || dtype(1) == Encoding::kI32);
+  if (!fits) {
+    static constexpr std::array<const char*, 3> kExpected = {"", "logits (f32)",
+                                                             "max (f32) and index (i32)"};
+    return rule_error("program.head", "outputs", kExpected[count],
+                      fmt::format("{} values", program.outputs.size()),
+                      "The first outputs are those of the program's head.");
+  }
+  for (const ValueId id : program.taps()) {
+    const Value& value = program.value(id);
+    if (value.dtype == Encoding::kF32 && value.shape.rows == program.rows) continue;
+    return rule_error("program.tap", fmt::format("output %{}", id),
+                      fmt::format("f32 rows of the window, [{}, ...]", program.rows),
+                      fmt::format("{} {}", name_of(value.dtype), shape_text(value.shape)),
+                      "Tap a value of the layers.");
+  }
+  return Ok{};
 }
 
 Status check_same_states(const Program& first, const Program& other) {

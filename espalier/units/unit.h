@@ -66,13 +66,17 @@ struct CallInputs {
   // convolution gather follow from it.
   std::span<const int32_t> parents;
   std::span<const int32_t> selected;  // rows that the head is computed for; may be empty (no head)
+  // Every row sees every row of the call, later ones too: a drafter's block. It is a chain by its
+  // parents, for positions, and is not committed.
+  bool sees_whole_window = false;
 };
 
 // Written by run(); spans are the caller's. Only the spans of the function's head are used.
 struct CallOutputs {
-  std::span<float> max_values;     // [selected, subranges]
-  std::span<int32_t> max_indices;  // [selected, subranges] index within the subrange
-  std::span<float> logits;         // [selected, vocab]
+  std::span<float> max_values = {};     // [selected, subranges]
+  std::span<int32_t> max_indices = {};  // [selected, subranges] index within the subrange
+  std::span<float> logits = {};         // [selected, vocab]
+  std::span<float> taps = {};           // [row_count, channels of all taps]: Program::taps()
 };
 
 struct Capabilities {

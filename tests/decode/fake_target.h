@@ -37,16 +37,19 @@ class FakeTarget : public Target {
   void run(const Window& window) override {
     ASSERT_LE(window.tokens.size(), static_cast<size_t>(rows_));
     ASSERT_EQ(window.tokens.size(), window.parents.size());
-    ASSERT_LE(committed_length() + static_cast<int64_t>(window.tokens.size()), reserved);
     window_.assign(window.tokens.begin(), window.tokens.end());
+    parents_.assign(window.parents.begin(), window.parents.end());
     head_ = window.head;
     logits_.clear();
     for (const int32_t row : window.selected) {
-      std::vector<TokenId> text = committed;
-      for (int32_t r = 0; r <= row; ++r) {
-        ASSERT_EQ(window.parents[static_cast<size_t>(r)], r - 1);  // chains only
-        text.push_back(window_[static_cast<size_t>(r)]);
+      std::vector<TokenId> path;
+      for (int32_t r = row; r >= 0; r = parents_[static_cast<size_t>(r)]) {
+        ASSERT_LT(parents_[static_cast<size_t>(r)], r);
+        path.insert(path.begin(), window_[static_cast<size_t>(r)]);
       }
+      ASSERT_LE(committed_length() + static_cast<int64_t>(path.size()), reserved);
+      std::vector<TokenId> text = committed;
+      text.insert(text.end(), path.begin(), path.end());
       const TokenId best = next(text, vocab_);
       std::vector<float>& row_logits = logits_.emplace_back(static_cast<size_t>(vocab_));
       for (TokenId id = 0; id < vocab_; ++id) {
@@ -67,7 +70,12 @@ class FakeTarget : public Target {
     return logits_.at(static_cast<size_t>(selected_index));
   }
   void commit(std::span<const int32_t> path) override {
-    for (const int32_t row : path) committed.push_back(window_.at(static_cast<size_t>(row)));
+    int32_t parent = -1;
+    for (const int32_t row : path) {
+      EXPECT_EQ(parents_.at(static_cast<size_t>(row)), parent);
+      committed.push_back(window_.at(static_cast<size_t>(row)));
+      parent = row;
+    }
   }
 
   std::vector<TokenId> committed;
@@ -79,6 +87,7 @@ class FakeTarget : public Target {
  private:
   int64_t vocab_, context_, rows_;
   std::vector<TokenId> window_;
+  std::vector<int32_t> parents_;
   std::vector<std::vector<float>> logits_;
   HeadKind head_ = HeadKind::kNone;
 };

@@ -25,9 +25,10 @@ class PlainDecoding : public ::testing::Test {
   void make(int64_t rows) {
     target = std::make_unique<FakeTarget>(kVocab, kContext, rows);
     windows = std::make_unique<ChainWindows>(rows);
+    speculator = std::make_unique<Speculator>(std::vector<std::unique_ptr<Drafter>>(), rows);
     ASSERT_TRUE(target->reserve(kContext).ok());
   }
-  Timeline timeline() { return {*target, *windows, cancelled}; }
+  Timeline timeline() { return {*target, *windows, cancelled, *speculator}; }
   bool prefill(std::span<const TokenId> tokens, HeadKind head = HeadKind::kArgmax) {
     return run_chain(timeline(), tokens, HeadRows::kLast, head);
   }
@@ -44,6 +45,7 @@ class PlainDecoding : public ::testing::Test {
 
   std::unique_ptr<FakeTarget> target;
   std::unique_ptr<ChainWindows> windows;
+  std::unique_ptr<Speculator> speculator;
   std::atomic<bool> cancelled = false;
   std::vector<TokenId> answered;
   size_t logit_count = 0;

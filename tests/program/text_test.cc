@@ -27,7 +27,7 @@ class RandomProgram {
     program.rows = integer();
     program.kv_rows = integer();
     program.selected = integer();
-    program.head = coin() ? Head::kArgmax : Head::kLogits;
+    program.head = static_cast<Head>(below(3));
     for (int i = below(4); i > 0; --i) {
       program.states.push_back(
           {name(), coin() ? StateKind::kKeyValue : StateKind::kShortConv, {integer(), integer()}});

@@ -210,7 +210,15 @@ const Broken kBroken[] = {
      "state 'kv1' [state.once]"},
     // Outputs.
     {"OutputsOfAnotherHead", [](Program& p) { p.head = Head::kLogits; },
-     "outputs [program.head]: expected logits (f32), got 2 values"},
+     "[program.tap]: expected f32 rows of the window"},
+    {"LogitsThatAreNone", [](Program& p) { p.head = Head::kLogits, p.outputs = {p.outputs[1]}; },
+     "outputs [program.head]: expected logits (f32), got 1 values"},
+    {"TappedRowsOfTheHead",
+     [](Program& p) {
+       const auto head = std::ranges::find(p.ops, OpKind::kHeadArgmax, &Op::kind);
+       p.outputs.push_back(head->inputs[0]);
+     },
+     "[program.tap]: expected f32 rows of the window, [8, ...]"},
     {"NoOutputs", [](Program& p) { p.outputs.clear(); }, "outputs [program.head]"},
     {"UnknownOutput", [](Program& p) { p.outputs[0] = 400; }, "outputs [program.output]"},
 };

@@ -209,12 +209,13 @@ class Runner {
                          int64_t window) {
     std::vector<float> logits(tokens.size() * kTinyVocab);
     call(tokens, parents, window, program::Head::kLogits,
-         {.max_values = {}, .max_indices = {}, .logits = logits});
+         {.max_values = {}, .max_indices = {}, .logits = logits, .taps = {}});
     return logits;
   }
 
   void call(std::span<const int32_t> tokens, std::span<const int32_t> parents, int64_t window,
-            program::Head head, const CallOutputs& outputs, bool select = true) {
+            program::Head head, const CallOutputs& outputs, bool select = true,
+            bool sees_whole_window = false) {
     const size_t rows = tokens.size();
     std::vector<float> embeddings(rows * kTinyHidden);
     std::vector<int32_t> positions(rows);
@@ -232,7 +233,8 @@ class Runner {
                      .embeddings = embeddings,
                      .positions = positions,
                      .parents = parents,
-                     .selected = selected},
+                     .selected = selected,
+                     .sees_whole_window = sees_whole_window},
                     *state_, outputs);
   }
 

@@ -19,7 +19,8 @@ namespace espalier::units::cpu {
 class WindowPaths {
  public:
   explicit WindowPaths(int64_t max_rows);
-  void assign(std::span<const int32_t> parents);  // no allocation
+  // `whole`: every row's path is all rows. No allocation.
+  void assign(std::span<const int32_t> parents, bool whole);
 
   // Window rows from the child of the committed text down to the row itself.
   std::span<const int32_t> of(int64_t row) const {

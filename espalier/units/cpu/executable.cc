@@ -32,7 +32,7 @@ Status check_limits(const ProgramSet& programs) {
     const bool has_head = std::any_of(function.ops.begin(), function.ops.end(), [](const Op& op) {
       return op.kind == OpKind::kHeadArgmax || op.kind == OpKind::kHeadLogits;
     });
-    if (!has_head) {
+    if (!has_head && function.head != program::Head::kNone) {
       return Error{.what = fmt::format("function '{}' has no head", function.name),
                    .expected = "head_argmax or head_logits",
                    .actual = "other outputs",
@@ -229,9 +229,10 @@ void CpuExecutable::check_call(const Function& function, const CallInputs& input
   CHECK_LE(selected, static_cast<size_t>(plan.selected));
   for (const int32_t row : inputs.selected) CHECK(row >= 0 && row < inputs.row_count);
   CHECK_EQ(state.kv_rows(), function.kv_rows);
+  CHECK_GE(outputs.taps.size(), rows * static_cast<size_t>(plan.tapped));
   if (plan.head == program::Head::kLogits) {
     CHECK_GE(outputs.logits.size(), selected * static_cast<size_t>(plan.vocab));
-  } else {
+  } else if (plan.head == program::Head::kArgmax) {
     CHECK_GE(outputs.max_values.size(), selected * static_cast<size_t>(plan.subranges));
     CHECK_GE(outputs.max_indices.size(), selected * static_cast<size_t>(plan.subranges));
   }
@@ -243,7 +244,7 @@ void CpuExecutable::run(size_t function_index, const CallInputs& inputs, State& 
   const Function& function = functions_[function_index];
   CpuState& cpu_state = own(state);
   check_call(function, inputs, cpu_state, outputs);
-  paths_.assign(inputs.parents);
+  paths_.assign(inputs.parents, inputs.sees_whole_window);
   cpu_state.stage_rows(inputs.parents);
 
   const bool few_rows = inputs.row_count <= kFewRows && inputs.selected.size() <= size_t{kFewRows};

@@ -125,6 +125,7 @@ class Lowering {
   void mean_pool(const Op& op);
   void head_argmax(const Op& op);
   void head_logits(const Op& op);
+  void tap(ValueId value);
   void want_scratch(int64_t floats) {
     plan_.thread_scratch_floats = std::max(plan_.thread_scratch_floats, round_up_to_lanes(floats));
   }
@@ -163,6 +164,7 @@ void Lowering::find_last_uses() {
 }
 
 bool Lowering::only_multiplied(ValueId value) const {
+  if (std::ranges::find(program_.taps(), value) != program_.taps().end()) return false;
   return std::ranges::all_of(program_.ops, [value](const Op& op) {
     return is_product(op) || std::ranges::find(op.inputs, value) == op.inputs.end();
   });
@@ -649,6 +651,25 @@ void Lowering::head_logits(const Op& op) {
   share_out(kPortionPanels, matrix.layout().panel_bytes);
 }
 
+// Hidden states that somebody outside wants are copied out as soon as they are there, each to its
+// place among the taps.
+void Lowering::tap(ValueId value) {
+  const Buffer x = buffer(value);
+  int64_t first_channel = 0;
+  for (const ValueId tapped : program_.taps()) {
+    if (tapped == value) break;
+    first_channel += program_.value(tapped).shape.channels;
+  }
+  emit({By::kPanels, x.rows, panels_of(x.channels)}, {reads_own(x)},
+       [=, width = plan_.tapped](const Call& call, const Share& share) {
+         const ChannelRange range(share, x.channels);
+         for (int64_t row = 0; row < call.row_count(x.rows); ++row) {
+           std::copy_n(call.row(x, row) + range.first, range.count,
+                       call.outputs.taps.data() + row * width + first_channel + range.first);
+         }
+       });
+}
+
 // ---- all of it ----
 
 // Ops on states and positions belong to the rows of the window; two operands have the same rows.
@@ -735,6 +756,7 @@ Result<Plan> Lowering::run() {
   plan_.rows = program_.rows;
   plan_.selected = program_.selected;
   plan_.head = program_.head;
+  for (const ValueId value : program_.taps()) plan_.tapped += program_.value(value).shape.channels;
   buffers_.resize(program_.values.size());
   find_last_uses();
   for (const ValueId input : program_.inputs) {
@@ -742,6 +764,9 @@ Result<Plan> Lowering::run() {
   }
   for (const Op& op : program_.ops) {
     RETURN_IF_ERROR(lower(op));
+    for (const ValueId output : op.outputs) {
+      if (std::ranges::find(program_.taps(), output) != program_.taps().end()) tap(output);
+    }
     ++op_index_;
   }
   plan_.intervals = make_intervals(std::move(steps_));

@@ -66,6 +66,7 @@ struct Plan {
   int64_t vocab = 0;      // outputs of the head; 0 without one
   int64_t subranges = 0;  // argmax head only
   int64_t hidden = 0;     // channels of the embeddings
+  int64_t tapped = 0;     // channels of all taps
   int64_t arena_floats = 0;
   int64_t thread_scratch_floats = 0;
   std::vector<Interval> intervals;

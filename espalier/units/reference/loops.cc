@@ -154,7 +154,7 @@ void for_each_visible(const Call& call, int64_t r, int64_t channels, Visit visit
   for (int64_t p = 0; p < call.committed; ++p) {
     visit(state.k.data() + p * channels, state.v.data() + p * channels);
   }
-  for (int64_t w = 0; w <= r; ++w) {
+  for (int64_t w = 0; w < call.inputs[0].rows; ++w) {
     if (call.inputs[1].integer_row(r)[w] == 0) continue;
     visit(state.staged_k.data() + w * channels, state.staged_v.data() + w * channels);
   }

@@ -238,6 +238,7 @@ class ReferenceExecutable final : public Executable {
       int32_t* row = mask.integers + r * mask.channels;
       std::fill_n(row, mask.channels, 0);
       for (int64_t w = r; w >= 0; w = inputs.parents[static_cast<size_t>(w)]) row[w] = 1;
+      if (inputs.sees_whole_window) std::fill_n(row, inputs.row_count, 1);
     }
   }
 
@@ -294,9 +295,26 @@ class ReferenceExecutable final : public Executable {
     };
     if (program.head == program::Head::kLogits) {
       copy(0, outputs.logits, result(0).floats);
-    } else {
+    } else if (program.head == program::Head::kArgmax) {
       copy(0, outputs.max_values, result(0).floats);
       copy(1, outputs.max_indices, result(1).integers);
+    }
+    copy_taps(program, plan, inputs, outputs);
+  }
+
+  void copy_taps(const Program& program, const Plan& plan, const CallInputs& inputs,
+                 const CallOutputs& outputs) {
+    int64_t width = 0;
+    for (const ValueId id : program.taps()) width += program.value(id).shape.channels;
+    CHECK_GE(static_cast<int64_t>(outputs.taps.size()), inputs.row_count * width);
+    int64_t first = 0;
+    for (const ValueId id : program.taps()) {
+      const Tensor from = tensor(program, plan, id, inputs);
+      for (int64_t row = 0; row < inputs.row_count; ++row) {
+        std::copy_n(from.floats + row * from.channels, from.channels,
+                    outputs.taps.data() + row * width + first);
+      }
+      first += from.channels;
     }
   }
 

@@ -1,0 +1,146 @@
+#include "espalier/decode/speculation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "espalier/base/clock.h"
+
+namespace espalier::decode {
+namespace {
+
+constexpr int64_t kDraftTokens = 16;   // of a chain or tree whose size nobody chose
+constexpr double kLeastGain = 1.03;    // over a call of one row, for a tree to be tried
+constexpr int64_t kPlainEvery = 256;   // cycles: one of them measures what a call of one row costs
+constexpr size_t kOffersPerNode = 16;  // room in the queue
+
+}  // namespace
+
+double SpeculationStatistics::tokens_per_cycle() const {
+  return cycles == 0 ? 0
+                     : 1 + static_cast<double>(accepted_nodes) / static_cast<double>(cycles);
+}
+
+int64_t Speculator::max_row_count(const SpeculationOptions& options, int64_t window_rows) {
+  if (options.mode == SpeculationMode::kOff) return 1;
+  if (options.draft_tokens > 0) return std::min(options.draft_tokens + 1, window_rows);
+  return options.mode == SpeculationMode::kAuto ? window_rows
+                                                : std::min(kDraftTokens + 1, window_rows);
+}
+
+Speculator::Speculator(std::vector<std::unique_ptr<Drafter>> drafters, int64_t window_rows)
+    : drafters_(std::move(drafters)),
+      tree_(window_rows),
+      offers_(kOffersPerNode * static_cast<size_t>(window_rows)),
+      costs_(window_rows) {
+  for (const auto& drafter : drafters_) drafter_list_.push_back(drafter.get());
+}
+
+Status Speculator::begin(const SpeculationOptions& options, std::span<const TokenId> prompt,
+                         int64_t capacity) {
+  options_ = options;
+  statistics_ = {};
+  if (options.mode == SpeculationMode::kOff) return Ok{};
+  for (const auto& drafter : drafters_) RETURN_IF_ERROR(drafter->begin(prompt, capacity));
+  return Ok{};
+}
+
+void Speculator::observe(const Target& target, std::span<const int32_t> rows) {
+  if (options_.mode == SpeculationMode::kOff) return;
+  for (const auto& drafter : drafters_) drafter->observe(target, rows);
+}
+
+int64_t Speculator::observed_length() const {
+  int64_t length = std::numeric_limits<int64_t>::max();
+  for (const auto& drafter : drafters_) length = std::min(length, drafter->observed_length());
+  return length;
+}
+
+Status Speculator::truncate(int64_t length) {
+  for (const auto& drafter : drafters_) RETURN_IF_ERROR(drafter->truncate(length));
+  return Ok{};
+}
+
+void Speculator::append(TokenId token) {
+  last_token_ = token;
+  if (options_.mode == SpeculationMode::kOff) return;
+  for (const auto& drafter : drafters_) drafter->append(token);
+}
+
+const DraftTree& Speculator::propose(int64_t depth) {
+  const Stopwatch watch;
+  tree_.reset(last_token_);
+  if (options_.mode != SpeculationMode::kOff) {
+    const auto shape =
+        options_.mode == SpeculationMode::kChain ? TreeShape::kChain : TreeShape::kTree;
+    grow_tree(drafter_list_, shape, max_row_count(options_, tree_.capacity()) - 1, depth, offers_,
+              tree_);
+  }
+  row_count_ = options_.mode == SpeculationMode::kAuto ? best_row_count() : tree_.size();
+  statistics_.draft_ms += watch.elapsed_ms();
+  return tree_;
+}
+
+int64_t Speculator::depth() const {
+  return *std::ranges::max_element(tree_.depths().first(static_cast<size_t>(row_count_)));
+}
+
+// The nodes stand in the order of their probabilities, so every beginning of the tree is the best
+// tree of its size.
+int64_t Speculator::best_row_count() const {
+  if (statistics_.cycles % kPlainEvery == 0) return 1;
+  const double plain = kLeastGain / costs_.call_ms(1);
+  double best_rate = plain;
+  int64_t best = 1;
+  double expected = 1;
+  for (int32_t node = 1; node < tree_.size(); ++node) {
+    expected += std::exp(static_cast<double>(tree_.log_probabilities()[static_cast<size_t>(node)]));
+    const double rate = expected / costs_.call_ms(node + 1);
+    if (rate <= best_rate) continue;
+    best_rate = rate;
+    best = node + 1;
+  }
+  return best;
+}
+
+void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
+                       double host_ms) {
+  costs_.learn(row_count_, verify_ms);
+  statistics_.verify_ms += verify_ms;
+  statistics_.host_ms += host_ms;
+  ++statistics_.cycles;
+  statistics_.draft_nodes += row_count_ - 1;
+  size_t accepted = 0;
+  int32_t parent = kRoot;
+  for (const TokenId token : chosen) {
+    int32_t next = kNoNode;
+    for (int32_t node = parent + 1; node < tree_.size(); ++node) {
+      if (tree_.parents()[static_cast<size_t>(node)] != parent) continue;
+      const bool is_right = tree_.tokens()[static_cast<size_t>(node)] == token;
+      if (is_right) next = node;
+      const Proposer& proposer = tree_.proposers()[static_cast<size_t>(node)];
+      drafters_[static_cast<size_t>(proposer.drafter)]->learn(proposer.estimate, is_right);
+    }
+    if (next == kNoNode) break;
+    if (next < row_count_) ++accepted;
+    parent = next;
+  }
+  statistics_.accepted_nodes += static_cast<int64_t>(accepted);
+  ++statistics_.accepted_depths[std::min(accepted, SpeculationStatistics::kDepths - 1)];
+}
+
+std::string Speculator::explain() const {
+  double expected = 1;
+  for (int32_t node = 1; node < row_count_; ++node) {
+    expected += std::exp(static_cast<double>(tree_.log_probabilities()[static_cast<size_t>(node)]));
+  }
+  return fmt::format(
+      "{} of {} guesses: {:.2f} tokens expected of {} rows in {:.2f} ms; one row takes {:.2f} ms",
+      row_count_ - 1, tree_.size() - 1, expected, row_count_, costs_.call_ms(row_count_),
+      costs_.call_ms(1));
+}
+
+}  // namespace espalier::decode

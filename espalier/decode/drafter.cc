@@ -1,6 +1,7 @@
 #include "espalier/decode/drafter.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace espalier::decode {
 
@@ -28,8 +29,14 @@ void grow_tree(std::span<Drafter* const> drafters, TreeShape shape, int64_t node
                OfferQueue& offers, DraftTree& tree) {
   offers.clear();
   if (nodes <= 0 || depth <= 0) return;
-  for (size_t i = 0; i < drafters.size(); ++i) {
-    drafters[i]->offer_first(static_cast<int32_t>(i), offers);
+  for (const bool costly : {false, true}) {
+    const bool is_sure = !offers.empty() && offers.best_log_probability() >= std::log(kSure);
+    if (costly && is_sure) break;
+    for (size_t i = 0; i < drafters.size(); ++i) {
+      if (drafters[i]->is_costly() == costly) {
+        drafters[i]->offer_first(static_cast<int32_t>(i), offers);
+      }
+    }
   }
   while (!offers.empty()) {
     const Offer offer = offers.pop();

@@ -34,6 +34,7 @@ class OfferQueue {
   bool empty() const { return heap_.empty(); }
   void push(const Offer& offer);
   Offer pop();
+  float best_log_probability() const { return heap_.front().offer.log_probability; }  // not empty
 
  private:
   struct Entry {
@@ -62,6 +63,8 @@ class Drafter {
   virtual int64_t observed_length() const { return std::numeric_limits<int64_t>::max(); }
   virtual Status truncate(int64_t /*length*/) { return Ok{}; }
 
+  // Whether an offer takes a call of its own. Such drafters are not asked where another one is sure.
+  virtual bool is_costly() const { return false; }
   // Offers children of the root, the last token appended. `self` is this drafter's Proposer index.
   virtual void offer_first(int32_t self, OfferQueue& offers) = 0;
   // `taken` has become `node`: offers what may follow it, and what may stand in its place.
@@ -74,7 +77,9 @@ enum class TreeShape : uint8_t { kChain, kTree };
 
 // Adds the most probable offers of all drafters to the tree, which holds its root alone, until it
 // has `nodes` more or no offer is left. Nodes are at most `depth` below the root. Two drafters that
-// offer the same child share the node.
+// offer the same child share the node. Costly drafters are left out where a cheap one is right in
+// kSure of such cases with its first guess.
+inline constexpr float kSure = 0.9f;
 void grow_tree(std::span<Drafter* const> drafters, TreeShape shape, int64_t nodes, int64_t depth,
                OfferQueue& offers, DraftTree& tree);
 

@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kDraftTokens = 16;   // of a chain or tree whose size nobody chose
 constexpr double kLeastGain = 1.03;    // over a call of one row, for a tree to be tried
 constexpr int64_t kPlainEvery = 256;   // cycles: one of them measures what a call of one row costs
+constexpr int64_t kJudged = 8;         // cycles before guessing is judged
+constexpr double kFading = 0.9;        // of what a cycle weighs, with each later one
+constexpr int64_t kFirstRest = 16, kLongestRest = 256;  // cycles
 constexpr size_t kOffersPerNode = 16;  // room in the queue
 
 }  // namespace
@@ -73,14 +76,15 @@ void Speculator::append(TokenId token) {
 const DraftTree& Speculator::propose(int64_t depth) {
   const Stopwatch watch;
   tree_.reset(last_token_);
-  if (options_.mode != SpeculationMode::kOff) {
+  if (options_.mode != SpeculationMode::kOff && !is_resting()) {
     const auto shape =
         options_.mode == SpeculationMode::kChain ? TreeShape::kChain : TreeShape::kTree;
     grow_tree(drafter_list_, shape, max_row_count(options_, tree_.capacity()) - 1, depth, offers_,
               tree_);
   }
   row_count_ = options_.mode == SpeculationMode::kAuto ? best_row_count() : tree_.size();
-  statistics_.draft_ms += watch.elapsed_ms();
+  proposal_ms_ = watch.elapsed_ms();
+  statistics_.draft_ms += proposal_ms_;
   return tree_;
 }
 
@@ -106,6 +110,22 @@ int64_t Speculator::best_row_count() const {
   return best;
 }
 
+void Speculator::keep_pace(double tokens, double ms) {
+  if (pace_.rest > 0) {
+    if (--pace_.rest == 0) pace_ = {.next_rest = pace_.next_rest};
+    return;
+  }
+  pace_.tokens = kFading * pace_.tokens + tokens;
+  pace_.ms = kFading * pace_.ms + ms;
+  if (++pace_.cycles < kJudged) return;
+  if (pace_.tokens * costs_.call_ms(1) >= pace_.ms) {
+    pace_.next_rest = kFirstRest;
+    return;
+  }
+  pace_.rest = std::max(pace_.next_rest, kFirstRest);
+  pace_.next_rest = std::min(2 * pace_.rest, kLongestRest);
+}
+
 void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
                        double host_ms) {
   costs_.learn(row_count_, verify_ms);
@@ -113,6 +133,9 @@ void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
   statistics_.host_ms += host_ms;
   ++statistics_.cycles;
   statistics_.draft_nodes += row_count_ - 1;
+  if (options_.mode == SpeculationMode::kAuto) {
+    keep_pace(static_cast<double>(chosen.size()), verify_ms + proposal_ms_);
+  }
   size_t accepted = 0;
   int32_t parent = kRoot;
   for (const TokenId token : chosen) {
@@ -133,6 +156,9 @@ void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
 }
 
 std::string Speculator::explain() const {
+  if (is_resting()) {
+    return fmt::format("none, for {} cycles more: guessing took longer than it gained", pace_.rest);
+  }
   double expected = 1;
   for (int32_t node = 1; node < row_count_; ++node) {
     expected += std::exp(static_cast<double>(tree_.log_probabilities()[static_cast<size_t>(node)]));

@@ -77,6 +77,16 @@ class Speculator {
   std::string explain() const;
 
  private:
+  // What guessing gave lately, against calls of one row; where it loses, it rests for some cycles, and
+  // longer each time.
+  struct Pace {
+    double tokens = 0, ms = 0;  // of cycles that guessed, older ones fading
+    int64_t cycles = 0;
+    int64_t rest = 0;         // cycles until it guesses again
+    int64_t next_rest = 0;    // how long it would rest now
+  };
+  bool is_resting() const { return options_.mode == SpeculationMode::kAuto && pace_.rest > 0; }
+  void keep_pace(double tokens, double ms);
   int64_t best_row_count() const;
 
   std::vector<std::unique_ptr<Drafter>> drafters_;
@@ -85,6 +95,8 @@ class Speculator {
   DraftTree tree_;
   OfferQueue offers_;
   CallCosts costs_;
+  Pace pace_;
+  double proposal_ms_ = 0;
   int64_t row_count_ = 1;
   TokenId last_token_ = 0;
   SpeculationStatistics statistics_;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <new>
 #include <numeric>
 #include <utility>
 
 #include "espalier/base/check.h"
+#include "espalier/decode/softmax.h"
 
 namespace espalier::engine {
 namespace {
@@ -48,7 +50,10 @@ DSparkDrafter::DSparkDrafter(const Engine& engine, std::unique_ptr<units::State>
         std::span(embeddings_).subspan(index(row, model.hidden_size), index(1, model.hidden_size)));
   }
   logits_.resize(index(model.block_size, model.draft_rows));
-  order_.resize(static_cast<size_t>(model.draft_rows));
+  sorted_.resize(static_cast<size_t>(model.draft_rows));
+  slot_logits_.resize(index(model.block_size, candidate_count_));
+  slot_w2_.resize(index(model.block_size * model.markov_rank, candidate_count_));
+  exponentials_.resize(static_cast<size_t>(candidate_count_));
   candidates_.resize(index(model.block_size, candidate_count_));
   has_candidates_.resize(static_cast<size_t>(model.block_size));
   children_.reserve(static_cast<size_t>(max_nodes));
@@ -138,20 +143,33 @@ std::span<const float> DSparkDrafter::base_logits(int64_t slot) const {
   return std::span(logits_).subspan(index(slot, rows), index(1, rows));
 }
 
+// The best rows in ascending order, so that of equal probabilities the lower row stays in front, with
+// their columns of W2 side by side.
 void DSparkDrafter::choose_candidates(int64_t slot) {
   if (has_candidates_[static_cast<size_t>(slot)]) return;
   has_candidates_[static_cast<size_t>(slot)] = true;
-  const float* logits = logits_.data() + index(slot, network_.model().draft_rows);
-  std::iota(order_.begin(), order_.end(), 0);
-  const auto end = order_.begin() + static_cast<std::ptrdiff_t>(candidate_count_);
-  std::nth_element(order_.begin(), end - 1, order_.end(),
-                   [logits](int32_t a, int32_t b) {
-                     return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
-                   });
-  // In the order of rows, so that equal probabilities keep the lower one in front.
-  std::sort(order_.begin(), end);
-  std::copy(order_.begin(), end,
-            candidates_.begin() + static_cast<std::ptrdiff_t>(index(slot, candidate_count_)));
+  const std::span<const float> logits = base_logits(slot);
+  const auto count = static_cast<size_t>(candidate_count_);
+  std::ranges::copy(logits, sorted_.begin());
+  const auto last = sorted_.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::nth_element(sorted_.begin(), last, sorted_.end(), std::greater<>());
+  const float least = *last;
+  // Of rows that are as probable as the last one, so many as there is room for.
+  auto ties = static_cast<int64_t>(std::count(sorted_.begin(), last + 1, least));
+  const std::span<int32_t> rows = std::span(candidates_).subspan(index(slot, candidate_count_), count);
+  size_t found = 0;
+  for (size_t row = 0; row < logits.size() && found < count; ++row) {
+    if (logits[row] < least || (logits[row] == least && ties-- <= 0)) continue;
+    rows[found++] = static_cast<int32_t>(row);
+  }
+  CHECK_EQ(found, count);
+  const int64_t rank = network_.model().markov_rank;
+  float* w2 = slot_w2_.data() + index(slot * rank, candidate_count_);
+  for (size_t i = 0; i < count; ++i) {
+    slot_logits_[index(slot, candidate_count_) + i] = logits[static_cast<size_t>(rows[i])];
+    const auto row = network_.w2(rows[i]);
+    for (size_t k = 0; k < row.size(); ++k) w2[k * count + i] = row[k];
+  }
 }
 
 void DSparkDrafter::open_children(int64_t slot, int32_t parent, TokenId token,
@@ -162,20 +180,19 @@ void DSparkDrafter::open_children(int64_t slot, int32_t parent, TokenId token,
   choose_candidates(slot);
   const auto list = static_cast<int32_t>(children_.size());
   children_.push_back({.slot = slot, .parent = parent, .log_probability = log_probability});
-  const float* logits = logits_.data() + index(slot, model.draft_rows);
-  const int32_t* rows = candidates_.data() + index(slot, candidate_count_);
-  const auto scores = std::span(scores_).subspan(index(list, candidate_count_),
-                                                 static_cast<size_t>(candidate_count_));
-  const auto before = network_.w1(token);
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const auto w2 = network_.w2(rows[i]);
-    scores[i] = logits[rows[i]] + std::transform_reduce(w2.begin(), w2.end(), before.begin(), 0.0f);
+  const auto count = static_cast<size_t>(candidate_count_);
+  float* scores = scores_.data() + index(list, candidate_count_);
+  std::copy_n(slot_logits_.data() + index(slot, candidate_count_), count, scores);
+  const float* w2 = slot_w2_.data() + index(slot * model.markov_rank, candidate_count_);
+  for (const float before : network_.w1(token)) {
+    for (size_t i = 0; i < count; ++i) scores[i] += before * w2[i];
+    w2 += count;
   }
-  const float best = *std::ranges::max_element(scores);
-  double sum = 0;
-  for (const float score : scores) sum += std::exp(static_cast<double>(score - best));
-  const float total = best + static_cast<float>(std::log(sum));
-  for (float& score : scores) score -= total;
+  const float best = *std::max_element(scores, scores + count);
+  decode::exponentials({scores, count}, best, exponentials_);
+  const float sum = std::reduce(exponentials_.begin(), exponentials_.end());
+  const float total = best + std::log(sum);
+  for (size_t i = 0; i < count; ++i) scores[i] -= total;
   offer_best(list, self, offers);
 }
 

@@ -21,12 +21,13 @@ class DSparkDrafter final : public decode::Drafter {
  public:
   // Rows of a slot that the Markov head rates: the others are too improbable to be drafted, and each
   // costs a product of [markov_rank].
-  static constexpr int64_t kCandidates = 1024;
+  static constexpr int64_t kCandidates = 512;
 
   // Fails where there is no memory. `engine` has a draft network; trees have `max_nodes` at most.
   static Result<std::unique_ptr<DSparkDrafter>> create(const Engine& engine, int64_t max_nodes);
 
   std::string_view name() const override { return "dspark"; }
+  bool is_costly() const override { return true; }
   Status begin(std::span<const TokenId> text, int64_t capacity) override;
   void append(TokenId token) override;
   void observe(const decode::Target& target, std::span<const int32_t> rows) override;
@@ -71,11 +72,14 @@ class DSparkDrafter final : public decode::Drafter {
   std::vector<int32_t> positions_;     // [window or block]
   std::vector<float> embeddings_;      // [block, hidden]
   std::vector<float> logits_;          // [block, draft_rows]
-  std::vector<int32_t> order_;         // [draft_rows] scratch of choose_candidates
+  std::vector<float> sorted_;          // [draft_rows] scratch of choose_candidates
   std::vector<int32_t> candidates_;    // [block, candidates] draft rows of each slot
+  std::vector<float> slot_logits_;     // [block, candidates] of these rows
+  std::vector<float> slot_w2_;         // [block, markov_rank, candidates] of these rows
   std::vector<bool> has_candidates_;   // [block]
   std::vector<Children> children_;     // lists, at most max_nodes
   std::vector<float> scores_;          // [max_nodes, candidates] log-probabilities; taken: -inf
+  std::vector<float> exponentials_;    // [candidates]
 };
 
 }  // namespace espalier::engine

@@ -233,6 +233,20 @@ TEST_F(Budget, SpeculationTurnsItselfOffWhereRowsCostAsMuchAsCalls) {
   EXPECT_EQ(speculator->row_count(), 1);
 }
 
+TEST_F(Budget, GuessingRestsWhereItTakesLongerThanItGains) {
+  begin(10, 0.01);
+  int64_t rows = 0, cycles = 0;
+  for (; cycles < 200; ++cycles) {
+    speculator->append(static_cast<TokenId>(cycles % 5));  // never what was guessed
+    (void)speculator->propose(50);
+    rows += speculator->row_count() - 1;
+    const TokenId chosen = 6;
+    speculator->learn(std::span(&chosen, 1), speculator->row_count() > 1 ? 40 : 10, 0);
+  }
+  EXPECT_LT(rows, 40 * cycles / 4);
+  EXPECT_THAT(speculator->explain(), ::testing::HasSubstr("gain"));
+}
+
 TEST(CallCosts, KnowWhatTheyWereTold) {
   CallCosts costs(64);
   costs.learn(1, 4);

@@ -1,4 +1,4 @@
-"""python -m espalier_tools.bench limits|model|peers|plots [--json FILE] [--record] [flags]; ./dev bench calls it.
+"""python -m espalier_tools.bench limits|model|peers|speculation|plots [--json FILE] [--record] [flags]; ./dev bench calls it.
 
 limits and model are the binaries of the release build, whose flags go to them; --record appends what they measured to the
 ledger, and plots draws docs/performance from that.
@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-from espalier_tools.bench import ledger, peers, plots
+from espalier_tools.bench import ledger, peers, plots, speculation
 
-BENCHMARKS = ("limits", "model", "peers", "plots")
+BENCHMARKS = ("limits", "model", "peers", "speculation", "plots")
 BINARIES = ledger.ROOT / "build" / "release" / "bench"
 
 
@@ -34,6 +34,14 @@ def run_peers(words: list[str], json_path: str) -> list[dict]:
     parser = argparse.ArgumentParser("bench peers", description=peers.__doc__.splitlines()[0])
     peers.add_arguments(parser)
     rows = peers.measure(parser.parse_args(words), str(BINARIES / "model_bench"))
+    peers.write_rows(rows, json_path)
+    return rows
+
+
+def run_speculation(words: list[str], json_path: str) -> list[dict]:
+    parser = argparse.ArgumentParser("bench speculation", description=speculation.__doc__.splitlines()[0])
+    speculation.add_arguments(parser)
+    rows = speculation.measure(parser.parse_args(words), str(ledger.ROOT / "build" / "release" / "bin" / "espalier"))
     peers.write_rows(rows, json_path)
     return rows
 
@@ -61,7 +69,8 @@ def main() -> None:
         del words[at : at + 2]
     with tempfile.TemporaryDirectory() as folder:
         path = json_path or os.path.join(folder, "rows.json")
-        rows = run_peers(words, path) if benchmark == "peers" else run_binary(benchmark, words, path)
+        ours = {"peers": run_peers, "speculation": run_speculation}
+        rows = ours[benchmark](words, path) if benchmark in ours else run_binary(benchmark, words, path)
     if record:
         ledger.append(ledger.entry(benchmark, [benchmark, *words], value_of("--model", words), rows))
 

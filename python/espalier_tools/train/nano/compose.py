@@ -154,8 +154,16 @@ def _stem(rng: random.Random) -> str:
     )
 
 
+def _extension(rng: random.Random) -> str:
+    """Two of five are no extension that anybody knows."""
+    if rng.random() < 0.6:
+        return rng.choice(pools.EXTENSIONS)
+    letters = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.choice((2, 3, 3, 3, 4))))
+    return letters[:-1] + str(rng.randrange(10)) if rng.random() < 0.15 else letters
+
+
 def _file(rng: random.Random) -> str:
-    return f"{_stem(rng)}.{rng.choice(pools.EXTENSIONS)}"
+    return f"{_stem(rng)}.{_extension(rng)}"
 
 
 def _folder(rng: random.Random) -> str:
@@ -392,7 +400,9 @@ def dressed(kind: str, text: str, rng: random.Random) -> str:
     """Gives a pseudo or random-word text what its kind always has: an extension, a domain, a house number."""
     if kind == "file":
         joined = text.replace(" ", rng.choice(("_", "-", " ", "")))
-        return f"{joined}.{rng.choice(pools.EXTENSIONS)}"
+        return f"{joined}.{_extension(rng)}"
+    if kind == "app" and rng.random() < 0.4:
+        return text.replace(" ", "")
     if kind == "url":
         return _domain(text.replace(" ", rng.choice(("-", ""))).replace("'", ""), rng)
     if kind == "place" and rng.random() < 0.5:

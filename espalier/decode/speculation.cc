@@ -73,14 +73,14 @@ void Speculator::append(TokenId token) {
   for (const auto& drafter : drafters_) drafter->append(token);
 }
 
-const DraftTree& Speculator::propose(int64_t depth) {
+const DraftTree& Speculator::propose(int64_t depth, int64_t rows) {
   const Stopwatch watch;
   tree_.reset(last_token_);
   if (options_.mode != SpeculationMode::kOff && !is_resting()) {
     const auto shape =
         options_.mode == SpeculationMode::kChain ? TreeShape::kChain : TreeShape::kTree;
-    grow_tree(drafter_list_, shape, max_row_count(options_, tree_.capacity()) - 1, depth, offers_,
-              tree_);
+    const int64_t most = std::min(rows, max_row_count(options_, tree_.capacity()));
+    grow_tree(drafter_list_, shape, most - 1, depth, offers_, tree_);
   }
   row_count_ = options_.mode == SpeculationMode::kAuto ? best_row_count() : tree_.size();
   proposal_ms_ = watch.elapsed_ms();

@@ -60,9 +60,9 @@ class Speculator {
 
   // A token has been chosen. The next tree hangs on it.
   void append(TokenId token);
-  // The tree under the last token, of nodes at most `depth` below it. Its first row_count() nodes are
-  // worth a call; depth() is that of the deepest of them.
-  const DraftTree& propose(int64_t depth);
+  // The tree under the last token, of nodes at most `depth` below it. Its first row_count() nodes, at
+  // most `rows`, are worth a call; depth() is that of the deepest of them.
+  const DraftTree& propose(int64_t depth, int64_t rows);
   int64_t row_count() const { return row_count_; }
   int64_t depth() const;
   // Rows of a call at most, with these options.

@@ -45,7 +45,8 @@ class AnswerLoop {
   // there along the tokens that the model chooses. Fails where the target cannot grow.
   Status cycle() {
     const int64_t position = target_.committed_length();
-    const DraftTree& tree = speculator_.propose(limits_.max_tokens - count_ - 1);
+    const DraftTree& tree =
+        speculator_.propose(limits_.max_tokens - count_ - 1, target_.max_rows());
     const auto rows = static_cast<size_t>(speculator_.row_count());
     RETURN_IF_ERROR(target_.reserve(position + 1 + speculator_.depth()));
     const Stopwatch watch;
@@ -89,10 +90,10 @@ class AnswerLoop {
 
 bool run_chain(const Timeline& timeline, std::span<const TokenId> tokens, HeadRows rows,
                HeadKind head, const WindowDone& window_done) {
-  const auto window_rows = static_cast<size_t>(timeline.windows.max_rows());
-  for (size_t first = 0; first < tokens.size(); first += window_rows) {
+  for (size_t first = 0; first < tokens.size();) {
     if (timeline.cancelled.load(std::memory_order_relaxed)) return false;
-    const auto window = tokens.subspan(first, std::min(window_rows, tokens.size() - first));
+    const auto room = static_cast<size_t>(timeline.target.max_rows());
+    const auto window = tokens.subspan(first, std::min(room, tokens.size() - first));
     const auto row_count = static_cast<int64_t>(window.size());
     const bool is_last = first + window.size() == tokens.size();
     const int64_t last_alone = is_last ? 1 : 0;
@@ -101,6 +102,7 @@ bool run_chain(const Timeline& timeline, std::span<const TokenId> tokens, HeadRo
     timeline.target.commit(timeline.windows.path(row_count));
     timeline.speculator.observe(timeline.target, timeline.windows.path(row_count));
     if (window_done) window_done(static_cast<int64_t>(first), row_count);
+    first += window.size();
   }
   return true;
 }

@@ -26,7 +26,8 @@ class Target {
   virtual ~Target() = default;
   virtual int64_t vocab_size() const = 0;
   virtual int64_t context_length() const = 0;    // positions at most
-  virtual int64_t max_rows() const = 0;          // window height
+  // Rows of the next window; the largest before anything is committed.
+  virtual int64_t max_rows() const = 0;
   virtual int64_t committed_length() const = 0;  // positions
   // Makes room for `positions` in all (the next bucket); the only call that may allocate.
   virtual Status reserve(int64_t positions) = 0;

@@ -70,6 +70,8 @@ class FakeTarget : public Target {
     return logits_.at(static_cast<size_t>(selected_index));
   }
   void commit(std::span<const int32_t> path) override {
+    EXPECT_EQ(committed_length() % commit_block, 0);
+    EXPECT_EQ(static_cast<int64_t>(path.size()) % commit_block, 0);
     int32_t parent = -1;
     for (const int32_t row : path) {
       EXPECT_EQ(parents_.at(static_cast<size_t>(row)), parent);
@@ -79,6 +81,7 @@ class FakeTarget : public Target {
   }
 
   std::vector<TokenId> committed;
+  int64_t commit_block = 1;  // paths are multiples of it
   int64_t reserved = 0;
   int64_t reserve_limit = INT64_MAX;
   int64_t calls = 0;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "espalier/decode/ngram_drafter.h"
+#include "espalier/decode/pending_rows.h"
 #include "espalier/decode/step.h"
 #include "tests/decode/fake_target.h"
 #include "tests/decode/guessing_drafter.h"
@@ -12,7 +13,7 @@ namespace espalier::decode {
 namespace {
 
 constexpr int64_t kVocab = 11;
-constexpr int64_t kContext = 400;
+constexpr int64_t kContext = 2000;
 
 std::vector<TokenId> prompt_of(size_t length) {
   std::vector<TokenId> tokens(length);
@@ -49,10 +50,13 @@ struct Case {
   int64_t max_tokens = 60;
   std::vector<TokenId> end_tokens = {};
   size_t stop_after = SIZE_MAX;
+  int64_t block = 1;  // of positions that the target commits at once
 };
 
 Answered answer(const Case& wanted) {
-  FakeTarget target(kVocab, kContext, wanted.window);
+  FakeTarget unit(kVocab, kContext, wanted.window);
+  unit.commit_block = wanted.block;
+  PendingRows target(unit, wanted.block);
   const ChainWindows windows(wanted.window);
   const std::atomic<bool> cancelled = false;
   Speculator speculator(std::move(drafters(wanted.right_share).list), wanted.window);
@@ -62,7 +66,7 @@ Answered answer(const Case& wanted) {
       is_plain_greedy(wanted.sampling) ? HeadKind::kArgmax : HeadKind::kLogits;
   EXPECT_TRUE(target.reserve(static_cast<int64_t>(prompt.size())).ok());
   EXPECT_TRUE(run_chain(timeline, prompt, HeadRows::kLast, head));
-  const int64_t prefill_calls = target.calls;
+  const int64_t prefill_calls = unit.calls;
   Sampler sampler = Sampler::make(wanted.sampling, kVocab).value();
   sampler.observe_prompt(prompt);
   EXPECT_TRUE(speculator.begin(wanted.speculation, prompt, kContext).ok());
@@ -74,9 +78,9 @@ Answered answer(const Case& wanted) {
                              return result.tokens.size() < wanted.stop_after;
                            })
                       .value();
-  result.committed = target.committed;
+  result.committed = unit.committed;
   result.statistics = speculator.statistics();
-  result.calls = target.calls - prefill_calls;
+  result.calls = unit.calls - prefill_calls;
   return result;
 }
 
@@ -127,6 +131,31 @@ TEST(Speculation, EndsInsideATreeWhereThePlainAnswerEnds) {
       EXPECT_EQ(guessed.tokens, plain.tokens);
       EXPECT_EQ(guessed.committed, plain.committed);
       EXPECT_EQ(guessed.reason, plain.reason);
+    }
+  }
+}
+
+// A unit that can only write aligned blocks of 32, as the Neural Engine.
+TEST(Speculation, NeverChangesTheAnswerOfATargetThatWritesBlocks) {
+  for (const SamplingOptions& sampling : kSamplings) {
+    const Answered plain = answer({.sampling = sampling, .max_tokens = 200});
+    for (const int64_t window : {40, 64}) {
+      for (const auto mode : {SpeculationMode::kOff, SpeculationMode::kChain,
+                              SpeculationMode::kTree, SpeculationMode::kAuto}) {
+        const Answered guessed = answer({.sampling = sampling,
+                                         .speculation = {mode, 63},
+                                         .window = window,
+                                         .max_tokens = 200,
+                                         .block = 32});
+        ASSERT_EQ(guessed.tokens, plain.tokens);
+        const auto whole = plain.committed.size() / 32 * 32;
+        ASSERT_EQ(guessed.committed,
+                  std::vector(plain.committed.begin(),
+                              plain.committed.begin() + static_cast<std::ptrdiff_t>(whole)));
+        if (mode == SpeculationMode::kChain || mode == SpeculationMode::kTree) {
+          ASSERT_GT(guessed.statistics.accepted_nodes, 0);
+        }
+      }
     }
   }
 }
@@ -183,7 +212,7 @@ TEST(Speculation, AChainHasNoBranches) {
   Speculator speculator(std::move(drafters(0.8).list), 64);
   ASSERT_TRUE(speculator.begin({SpeculationMode::kChain, 8}, prompt_of(12), kContext).ok());
   speculator.append(3);
-  const DraftTree& tree = speculator.propose(100);
+  const DraftTree& tree = speculator.propose(100, 64);
   for (int32_t node = 1; node < tree.size(); ++node) {
     EXPECT_EQ(tree.parents()[static_cast<size_t>(node)], node - 1);
   }
@@ -195,7 +224,7 @@ TEST(Speculation, NodesAreNoDeeperThanTheAnswerMayGoOn) {
   ASSERT_TRUE(speculator.begin({SpeculationMode::kTree, 63}, prompt_of(12), kContext).ok());
   speculator.append(3);
   for (const int64_t depth : {0, 1, 2, 5}) {
-    (void)speculator.propose(depth);
+    (void)speculator.propose(depth, 64);
     EXPECT_LE(speculator.depth(), depth);
     EXPECT_EQ(speculator.row_count() == 1, depth == 0);
   }
@@ -211,11 +240,16 @@ class Budget : public ::testing::Test {
     list.push_back(std::make_unique<NgramDrafter>());
     speculator = std::make_unique<Speculator>(std::move(list), 64);
     ASSERT_TRUE(speculator->begin({SpeculationMode::kAuto, 0}, text, kContext).ok());
-    for (int i = 60; i < 80; ++i) {
-      speculator->append(static_cast<TokenId>(i % 7));
-      (void)speculator->propose(50);
+    speculator->append(static_cast<TokenId>(60 % 7));
+    for (int cycle = 0, last = 60; cycle < 20; ++cycle) {
+      (void)speculator->propose(50, 64);
       const auto rows = static_cast<double>(speculator->row_count());
-      speculator->learn({}, one_row_ms + (rows - 1) * ms_of_each_further_row, 0);
+      std::vector<TokenId> chosen;  // the text goes on as it did
+      for (int64_t i = 0; i <= speculator->depth(); ++i) {
+        chosen.push_back(static_cast<TokenId>(++last % 7));
+        speculator->append(chosen.back());
+      }
+      speculator->learn(chosen, one_row_ms + (rows - 1) * ms_of_each_further_row, 0);
     }
   }
   std::unique_ptr<Speculator> speculator;
@@ -223,13 +257,13 @@ class Budget : public ::testing::Test {
 
 TEST_F(Budget, TreesAreLargeWhereRowsCostNothing) {
   begin(10, 0.01);
-  (void)speculator->propose(50);
+  (void)speculator->propose(50, 64);
   EXPECT_GT(speculator->row_count(), 10);
 }
 
 TEST_F(Budget, SpeculationTurnsItselfOffWhereRowsCostAsMuchAsCalls) {
   begin(10, 10);
-  (void)speculator->propose(50);
+  (void)speculator->propose(50, 64);
   EXPECT_EQ(speculator->row_count(), 1);
 }
 
@@ -238,7 +272,7 @@ TEST_F(Budget, GuessingRestsWhereItTakesLongerThanItGains) {
   int64_t rows = 0, cycles = 0;
   for (; cycles < 200; ++cycles) {
     speculator->append(static_cast<TokenId>(cycles % 5));  // never what was guessed
-    (void)speculator->propose(50);
+    (void)speculator->propose(50, 64);
     rows += speculator->row_count() - 1;
     const TokenId chosen = 6;
     speculator->learn(std::span(&chosen, 1), speculator->row_count() > 1 ? 40 : 10, 0);

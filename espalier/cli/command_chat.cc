@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "espalier/cli/commands.h"
+#include "espalier/cli/cost_profile.h"
 #include "espalier/cli/input.h"
 #include "espalier/cli/interrupt.h"
 #include "espalier/cli/json_output.h"
@@ -195,10 +196,13 @@ Result<Exit> command_chat(const Options& options) {
   ASSIGN_OR_RETURN(generate.sampling, choose_sampling(options, model.engine->checkpoint()));
   RETURN_IF_ERROR(decode::check(generate.sampling, model.engine->model().vocab_size));
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(*model.engine));
+  const CostProfile profile(model, options);
+  profile.load(*session);
   Chat chat(model, std::move(format), std::move(generate), options.stops, *session);
   if (options.system) chat.set_system(*options.system);
   remark(fmt::format("{} is ready; /help lists commands", model.engine->checkpoint().name));
   converse(chat);
+  profile.save(*session);
   return Exit::kDone;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "espalier/cli/commands.h"
+#include "espalier/cli/cost_profile.h"
 #include "espalier/cli/input.h"
 #include "espalier/cli/interrupt.h"
 #include "espalier/cli/json_output.h"
@@ -116,6 +117,8 @@ Result<Exit> command_run(const Options& options) {
     logprobs = OrderedJson::array();
   }
   ASSIGN_OR_RETURN(const auto session, engine::Session::create(*model.engine));
+  const CostProfile profile(model, options);
+  profile.load(*session);
   TextAnswer text(model.tokenizer, options.stops, !options.json);
   const InterruptGuard guard(session.get());
   ASSIGN_OR_RETURN(const engine::Answer answer,
@@ -124,6 +127,7 @@ Result<Exit> command_run(const Options& options) {
                      return text.push(token.id);
                    }));
   text.finish();
+  profile.save(*session);
   if (options.json) {
     print_report(model, *session, answer, tokens, text.text(), generate.sampling.seed, logprobs);
   } else {

@@ -39,23 +39,6 @@ Result<OrderedJson> read_tools(const std::string& path) {
   return tools;
 }
 
-// "" is none: nothing says where, or it is off.
-std::string packed_cache_folder(const Options& options) {
-  if (options.packed_cache) return *options.packed_cache == "off" ? "" : *options.packed_cache;
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  if (const std::string folder = variable("ESPALIER_CACHE"); !folder.empty()) {
-    return folder + "/packed";
-  }
-  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) {
-    return folder + "/espalier/packed";
-  }
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.cache/espalier/packed";
-}
-
 engine::EngineOptions engine_options(const Options& options) {
   if (options.threads > physical_core_count()) {
     note(fmt::format("{} threads on {} physical cores: they will wait for each other",
@@ -79,6 +62,22 @@ engine::EngineOptions engine_options(const Options& options) {
 Status check_tools(const OrderedJson& tools, const std::string& source) {
   if (tools.is_null() || tools.is_array()) return Ok{};
   return not_tools(source, tools);
+}
+
+std::string packed_cache_folder(const Options& options) {
+  if (options.packed_cache) return *options.packed_cache == "off" ? "" : *options.packed_cache;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string folder = variable("ESPALIER_CACHE"); !folder.empty()) {
+    return folder + "/packed";
+  }
+  if (const std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) {
+    return folder + "/espalier/packed";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.cache/espalier/packed";
 }
 
 Result<formats::Checkpoint> open_model(const Options& options) {

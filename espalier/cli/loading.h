@@ -17,6 +17,9 @@
 
 namespace espalier::cli {
 
+// Where packed weights are kept between processes; "" is nowhere.
+std::string packed_cache_folder(const Options& options);
+
 Result<formats::Checkpoint> open_model(const Options& options);
 
 // Takes the tokenizer's data out of the checkpoint: a large vocabulary need not be there twice.

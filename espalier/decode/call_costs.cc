@@ -27,6 +27,19 @@ void CallCosts::learn(int64_t rows, double elapsed_ms) {
   cost.ms += kWeight * (std::min(elapsed_ms, kOutlier * cost.ms) - cost.ms);
 }
 
+std::vector<double> CallCosts::measured_ms() const {
+  std::vector<double> measured;
+  for (const Cost& cost : costs_) measured.push_back(cost.count > 0 ? cost.ms : 0);
+  return measured;
+}
+
+void CallCosts::adopt(std::span<const double> measured_ms) {
+  if (measured_ms.size() != costs_.size()) return;
+  for (size_t rows = 1; rows < costs_.size(); ++rows) {
+    if (measured_ms[rows] > 0) costs_[rows] = {.ms = measured_ms[rows], .count = 1};
+  }
+}
+
 double CallCosts::call_ms(int64_t rows) const {
   const auto wanted = static_cast<size_t>(rows);
   size_t below = wanted;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace espalier::decode {
@@ -13,6 +14,11 @@ class CallCosts {
 
   void learn(int64_t rows, double elapsed_ms);
   double call_ms(int64_t rows) const;  // 1 for one row where nothing has been learned
+
+  // By rows, [0] unused; 0: not measured.
+  std::vector<double> measured_ms() const;
+  // What was measured earlier counts as one call each; other lists than of these rows are left alone.
+  void adopt(std::span<const double> measured_ms);
 
  private:
   struct Cost {

@@ -73,6 +73,8 @@ class Speculator {
   void learn(std::span<const TokenId> chosen, double verify_ms, double host_ms);
 
   const SpeculationStatistics& statistics() const { return statistics_; }
+  const CallCosts& costs() const { return costs_; }
+  CallCosts& costs() { return costs_; }
   // How the last tree's size came about, for people.
   std::string explain() const;
 

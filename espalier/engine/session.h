@@ -98,6 +98,10 @@ class Session {
   int64_t kv_bytes() const;
   // Why the last cycle of generate() verified as many guesses as it did, for people.
   std::string explain_speculation() const { return speculator_.explain(); }
+  // Milliseconds of a call by its rows, as this session has measured them, 0 where it has not; and those
+  // of an earlier session of the same model to begin with.
+  std::vector<double> call_costs_ms() const { return speculator_.costs().measured_ms(); }
+  void adopt_call_costs(std::span<const double> call_ms) { speculator_.costs().adopt(call_ms); }
 
  private:
   Session(const Engine& engine, std::unique_ptr<ExecutableTarget> target,

@@ -101,12 +101,39 @@ TEST(Run, UsesTheWholeWindowAndCountsIt) {
   const Json golden = expected();
   const auto prompt_tokens = static_cast<int64_t>(golden["prompt_token_ids"].size());
   for (const int64_t window : {1, 7, 32, 64}) {
-    const Json report =
-        json_of(greedy_run({"--json", "--window", std::to_string(window), golden["prompt"]}));
+    const Json report = json_of(greedy_run({"--json", "--window", std::to_string(window),
+                                            "--speculate", "off", golden["prompt"]}));
     EXPECT_EQ(report["token_ids"], golden["token_ids"]);
     EXPECT_EQ(report["timings"]["rows"], prompt_tokens + 23);
     EXPECT_EQ(report["timings"]["calls"], (prompt_tokens + window - 1) / window + 23);
   }
+}
+
+TEST(Run, GuessedTokensChangeNothingButTheNumberOfCalls) {
+  const Json golden = expected();
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--speculate", "off"},
+           {"--speculate", "chain", "--draft-tokens", "4"},
+           {"--speculate", "tree"},
+           {"--speculate", "auto"},
+           {}}) {
+    std::vector<std::string> arguments = greedy_run({"--json", golden["prompt"]});
+    arguments.insert(arguments.end() - 1, flags.begin(), flags.end());
+    const Json report = json_of(arguments);
+    EXPECT_EQ(report["token_ids"], golden["token_ids"]);
+    const Json& speculation = report["speculation"];
+    EXPECT_EQ(speculation["cycles"].get<int64_t>() + speculation["accepted_tokens"].get<int64_t>(),
+              23);
+    EXPECT_LE(speculation["accepted_tokens"], speculation["draft_tokens"]);
+  }
+}
+
+TEST(Run, ExplainsWhatGuessingDid) {
+  const Json golden = expected();
+  const Outcome outcome =
+      run_espalier(greedy_run({"--speculate", "tree", "--explain", golden["prompt"]}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("guesses were right"));
 }
 
 TEST(Run, NeverReadsControlTokensFromThePrompt) {
@@ -220,6 +247,8 @@ TEST(Run, RefusesPromptsThatItCannotAnswer) {
       {run({"--logit-bias", "320=1", "x"}), "expected 0 to 319, got 320"},
       {run({"--context", "257", "x"}), "expected 1 to 256 positions, got 257"},
       {run({"--unit", "reference", "--kernels", "portable", "x"}), "portable"},
+      {run({"--drafter", "/no/such/drafter", "x"}), "/no/such/drafter"},
+      {run({"--drafter", tiny_chat(), "x"}), "no drafter"},
   };
   for (const auto& [outcome, message] : bad) {
     EXPECT_EQ(outcome.exit_code, 1) << message;

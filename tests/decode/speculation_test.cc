@@ -293,6 +293,17 @@ TEST(CallCosts, KnowWhatTheyWereTold) {
   EXPECT_NEAR(costs.call_ms(1), 5, 0.01);
 }
 
+TEST(CallCosts, BeginWithWhatAnEarlierProcessMeasured) {
+  CallCosts earlier(8), costs(8), others(16);
+  earlier.learn(1, 4);
+  earlier.learn(5, 6);
+  costs.adopt(earlier.measured_ms());
+  EXPECT_DOUBLE_EQ(costs.call_ms(1), 4);
+  EXPECT_DOUBLE_EQ(costs.call_ms(3), 5);
+  others.adopt(earlier.measured_ms());
+  EXPECT_DOUBLE_EQ(others.call_ms(1), 1);
+}
+
 TEST(CallCosts, OneSlowCallIsNoRule) {
   CallCosts costs(64);
   for (int i = 0; i < 10; ++i) costs.learn(8, 5);

@@ -36,6 +36,19 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 namespace espalier::engine {
 namespace {
 
+constexpr const char* kNano = ESPALIER_SOURCE_DIR "/models/nano";
+constexpr const char* kNanoDrafter = ESPALIER_SOURCE_DIR "/models/nano-drafter";
+
+std::vector<std::pair<GenerateOptions, decode::SpeculationMode>> with_every_mode(
+    std::span<const GenerateOptions> choices) {
+  using enum decode::SpeculationMode;
+  std::vector<std::pair<GenerateOptions, decode::SpeculationMode>> pairs;
+  for (const GenerateOptions& options : choices) {
+    for (const auto mode : {kOff, kChain, kTree, kAuto}) pairs.emplace_back(options, mode);
+  }
+  return pairs;
+}
+
 TEST(Session, DoesNotAllocateBetweenTheTokensOfAnAnswer) {
   const GenerateOptions choices[] = {
       {.max_tokens = 100, .ignore_end_tokens = true},
@@ -52,12 +65,16 @@ TEST(Session, DoesNotAllocateBetweenTheTokensOfAnAnswer) {
        .ignore_end_tokens = true},
   };
   const auto prompt = some_text(70);
-  for (const std::string name : {"llama_biases", "lfm2_mixed"}) {
-    const auto engine = load_golden(name, {.compile = {.threads = 2}});
+  for (const std::string name : {"llama_biases", "lfm2_mixed", "nano"}) {
+    const auto engine =
+        name == "nano" ? Engine::load(kNano, {.compile = {.threads = 2}, .drafter = kNanoDrafter}).value()
+                       : load_golden(name, {.compile = {.threads = 2}});
     const auto session = make_session(*engine);
-    for (const GenerateOptions& options : choices) {
+    for (const auto& [options, mode] : with_every_mode(choices)) {
       int64_t first = -1, last = 0, tokens = 0;
-      const auto answer = session->generate(prompt, options, [&](const AnswerToken&) {
+      GenerateOptions chosen = options;
+      chosen.speculation = {.mode = mode};
+      const auto answer = session->generate(prompt, chosen, [&](const AnswerToken&) {
         if (first < 0) first = allocations;
         last = allocations;
         ++tokens;

@@ -46,7 +46,7 @@ class GeneralPrompts:
     """Chat, code, copying and tools, as for any assistant; `questions` are those that the target asks itself."""
 
     shares = {"chat": 0.62, "code": 0.16, "copy": 0.14, "tool": 0.08}
-    tests = {"chat": 32, "code": 32, "copy": 128}
+    tests = {"chat": 32, "code": 32, "copy": 256}
 
     def __init__(self, tokenizer, questions: list[str]):
         self.tokenizer, self.questions = tokenizer, questions

@@ -68,7 +68,12 @@ OrderedJson packed_json(const engine::Engine& engine) {
 
 OrderedJson memory_json(const engine::Engine& engine, int64_t kv_bytes) {
   const measure::ProcessMemory process = measure::process_memory();
-  const units::MemoryUse use = engine.executable().memory_use();
+  units::MemoryUse use = engine.executable().memory_use();
+  if (engine.draft_network() != nullptr) {
+    const units::MemoryUse drafter = engine.draft_network()->executable().memory_use();
+    use.weight_bytes += drafter.weight_bytes;
+    use.scratch_bytes += drafter.scratch_bytes;
+  }
   return {{"peak_rss_bytes", process.peak_rss_bytes}, {"anonymous_bytes", process.anonymous_bytes},
           {"file_bytes", process.file_bytes},         {"weights_bytes", use.weight_bytes},
           {"scratch_bytes", use.scratch_bytes},       {"kv_bytes", kv_bytes}};

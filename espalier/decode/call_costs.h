@@ -13,6 +13,7 @@ class CallCosts {
   explicit CallCosts(int64_t max_rows);
 
   void learn(int64_t rows, double elapsed_ms);
+  bool is_measured(int64_t rows) const { return costs_[static_cast<size_t>(rows)].count > 0; }
   double call_ms(int64_t rows) const;  // 1 for one row where nothing has been learned
 
   // By rows, [0] unused; 0: not measured.

@@ -52,7 +52,8 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
   virtual std::string_view name() const = 0;
-  // A new text, and room for `capacity` tokens in all: the only call that may allocate.
+  // A new text, and room for `capacity` tokens in all. Later calls do not allocate, but that a drafter
+  // with a state may grow into its next bucket, as the target does.
   virtual Status begin(std::span<const TokenId> text, int64_t capacity) = 0;
   virtual void append(TokenId token) = 0;
 

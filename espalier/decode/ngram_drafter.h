@@ -1,7 +1,7 @@
 // NgramDrafter: what followed the last time when the text ended like this. Looks up the longest
 // suffix that occurred before (SuffixAutomaton) and follows the text from there; shorter suffixes
 // that went on otherwise are second guesses. How often a guess is right is counted by the length of
-// its match, beginning with what was measured on answers of SmolLM2-135M.
+// its match as the text goes on.
 #pragma once
 
 #include <array>

@@ -14,10 +14,11 @@ namespace {
 
 constexpr int64_t kDraftTokens = 16;   // of a chain or tree whose size nobody chose
 constexpr double kLeastGain = 1.03;    // over a call of one row, for a tree to be tried
-constexpr int64_t kPlainEvery = 256;   // cycles: one of them measures what a call of one row costs
-constexpr int64_t kJudged = 8;         // cycles before guessing is judged
+constexpr int64_t kPlainEvery = 256;   // cycles, at least one of them of one row
+constexpr double kNoticed = 0.02;      // of a call: guessing that takes longer has to pay for it
+constexpr int64_t kJudged = 4;         // cycles before guessing is judged
 constexpr double kFading = 0.9;        // of what a cycle weighs, with each later one
-constexpr int64_t kFirstRest = 16, kLongestRest = 256;  // cycles
+constexpr int64_t kFirstRest = 32, kLongestRest = 256;  // cycles
 constexpr size_t kOffersPerNode = 16;  // room in the queue
 
 }  // namespace
@@ -46,6 +47,8 @@ Status Speculator::begin(const SpeculationOptions& options, std::span<const Toke
                          int64_t capacity) {
   options_ = options;
   statistics_ = {};
+  tree_.reset(0);
+  row_count_ = 1;
   if (options.mode == SpeculationMode::kOff) return Ok{};
   for (const auto& drafter : drafters_) RETURN_IF_ERROR(drafter->begin(prompt, capacity));
   return Ok{};
@@ -76,13 +79,14 @@ void Speculator::append(TokenId token) {
 const DraftTree& Speculator::propose(int64_t depth, int64_t rows) {
   const Stopwatch watch;
   tree_.reset(last_token_);
-  if (options_.mode != SpeculationMode::kOff && !is_resting()) {
+  const bool guesses = options_.mode != SpeculationMode::kOff && !is_resting() && !is_measuring();
+  if (guesses) {
     const auto shape =
         options_.mode == SpeculationMode::kChain ? TreeShape::kChain : TreeShape::kTree;
     const int64_t most = std::min(rows, max_row_count(options_, tree_.capacity()));
     grow_tree(drafter_list_, shape, most - 1, depth, offers_, tree_);
   }
-  row_count_ = options_.mode == SpeculationMode::kAuto ? best_row_count() : tree_.size();
+  row_count_ = options_.mode == SpeculationMode::kAuto ? best_row_count(watch) : tree_.size();
   proposal_ms_ = watch.elapsed_ms();
   statistics_.draft_ms += proposal_ms_;
   return tree_;
@@ -92,17 +96,22 @@ int64_t Speculator::depth() const {
   return *std::ranges::max_element(tree_.depths().first(static_cast<size_t>(row_count_)));
 }
 
+// What a call of one row costs is what guessing is compared with.
+bool Speculator::is_measuring() const {
+  return options_.mode == SpeculationMode::kAuto &&
+         (!costs_.is_measured(1) || cycles_since_plain_ >= kPlainEvery);
+}
+
 // The nodes stand in the order of their probabilities, so every beginning of the tree is the best
 // tree of its size.
-int64_t Speculator::best_row_count() const {
-  if (statistics_.cycles % kPlainEvery == 0) return 1;
-  const double plain = kLeastGain / costs_.call_ms(1);
-  double best_rate = plain;
+int64_t Speculator::best_row_count(const Stopwatch& watch) const {
+  const double drafted_ms = watch.elapsed_ms();  // spent already, whatever is chosen
+  double best_rate = kLeastGain / (drafted_ms + costs_.call_ms(1));
   int64_t best = 1;
   double expected = 1;
   for (int32_t node = 1; node < tree_.size(); ++node) {
     expected += std::exp(static_cast<double>(tree_.log_probabilities()[static_cast<size_t>(node)]));
-    const double rate = expected / costs_.call_ms(node + 1);
+    const double rate = expected / (drafted_ms + costs_.call_ms(node + 1));
     if (rate <= best_rate) continue;
     best_rate = rate;
     best = node + 1;
@@ -133,10 +142,14 @@ void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
   statistics_.host_ms += host_ms;
   ++statistics_.cycles;
   statistics_.draft_nodes += row_count_ - 1;
-  if (options_.mode == SpeculationMode::kAuto) {
+  cycles_since_plain_ = row_count_ == 1 ? 0 : cycles_since_plain_ + 1;
+  // A cycle without guesses, and without much time spent on them, says nothing about guessing.
+  const bool has_guessed = row_count_ > 1 || proposal_ms_ > kNoticed * costs_.call_ms(1);
+  if (options_.mode == SpeculationMode::kAuto && (has_guessed || is_resting())) {
     keep_pace(static_cast<double>(chosen.size()), verify_ms + proposal_ms_);
   }
-  size_t accepted = 0;
+  // The last token chosen has no row on the path, whether it was guessed or not.
+  const size_t accepted = chosen.empty() ? 0 : chosen.size() - 1;
   int32_t parent = kRoot;
   for (const TokenId token : chosen) {
     int32_t next = kNoNode;
@@ -148,7 +161,6 @@ void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
       drafters_[static_cast<size_t>(proposer.drafter)]->learn(proposer.estimate, is_right);
     }
     if (next == kNoNode) break;
-    if (next < row_count_) ++accepted;
     parent = next;
   }
   statistics_.accepted_nodes += static_cast<int64_t>(accepted);
@@ -156,6 +168,7 @@ void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
 }
 
 std::string Speculator::explain() const {
+  if (statistics_.cycles == 0) return "no guesses: there was no cycle";
   if (is_resting()) {
     return fmt::format("none, for {} cycles more: guessing took longer than it gained", pace_.rest);
   }

@@ -2,7 +2,8 @@
 // afterwards learns which were right. Which tree is never a question of correctness: the walk in
 // decode/step.h takes from it only what the target would have chosen anyway.
 //
-// One caller at a time. Nothing allocates between begin() and the end of an answer.
+// One caller at a time. Nothing allocates between begin() and the end of an answer, but for drafters
+// that grow into the next bucket.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/clock.h"
 #include "espalier/base/result.h"
 #include "espalier/decode/call_costs.h"
 #include "espalier/decode/draft_tree.h"
@@ -88,8 +90,9 @@ class Speculator {
     int64_t next_rest = 0;    // how long it would rest now
   };
   bool is_resting() const { return options_.mode == SpeculationMode::kAuto && pace_.rest > 0; }
+  bool is_measuring() const;
   void keep_pace(double tokens, double ms);
-  int64_t best_row_count() const;
+  int64_t best_row_count(const Stopwatch& watch) const;
 
   std::vector<std::unique_ptr<Drafter>> drafters_;
   std::vector<Drafter*> drafter_list_;
@@ -99,6 +102,7 @@ class Speculator {
   CallCosts costs_;
   Pace pace_;
   double proposal_ms_ = 0;
+  int64_t cycles_since_plain_ = 0;
   int64_t row_count_ = 1;
   TokenId last_token_ = 0;
   SpeculationStatistics statistics_;

@@ -47,8 +47,11 @@ class AnswerLoop {
     const int64_t position = target_.committed_length();
     const DraftTree& tree =
         speculator_.propose(limits_.max_tokens - count_ - 1, target_.max_rows());
+    if (!target_.reserve(position + 1 + speculator_.depth()).ok()) {
+      (void)speculator_.propose(0, 1);  // no room for guesses: the answer goes on without
+      RETURN_IF_ERROR(target_.reserve(position + 1));
+    }
     const auto rows = static_cast<size_t>(speculator_.row_count());
-    RETURN_IF_ERROR(target_.reserve(position + 1 + speculator_.depth()));
     const Stopwatch watch;
     target_.run({.tokens = tree.tokens().first(rows),
                  .parents = tree.parents().first(rows),

@@ -10,7 +10,6 @@
 #include "espalier/base/dequantize.h"
 #include "espalier/formats/checkpoint.h"
 #include "espalier/program/program.h"
-#include "espalier/units/registry.h"
 
 namespace espalier::engine {
 namespace {
@@ -25,13 +24,16 @@ Result<std::vector<float>> read_matrix(const Weights& weights, const std::string
   return values;
 }
 
-// The drafter's tensors, and rows of the target's head under a name of their own.
-Weights with_head(const Weights& drafter, const TensorView& target_head, int64_t hidden,
-                  std::span<const TokenId> tokens, bool is_part) {
+// The drafter's tensors, and rows of the target's head under a name of their own. A unit may go on
+// reading them, so all of their owners come along.
+Weights with_head(const Weights& drafter, const Weights& target, const TensorView& target_head,
+                  int64_t hidden, std::span<const TokenId> tokens, bool is_part) {
   std::map<std::string, TensorView> tensors = drafter.all();
+  std::vector<std::shared_ptr<const void>> owners = {std::make_shared<const Weights>(drafter)};
   if (!is_part) {
     tensors[models::kDraftHeadTensor] = target_head;
-    return Weights(std::move(tensors), {});
+    owners.push_back(std::make_shared<const Weights>(target));
+    return Weights(std::move(tensors), std::move(owners));
   }
   const auto rows =
       std::make_shared<std::vector<float>>(tokens.size() * static_cast<size_t>(hidden));
@@ -43,7 +45,8 @@ Weights with_head(const Weights& drafter, const TensorView& target_head, int64_t
   tensors[models::kDraftHeadTensor] = {.encoding = Encoding::kF32,
                                        .shape = {static_cast<int64_t>(tokens.size()), hidden},
                                        .bytes = std::as_bytes(std::span(*rows))};
-  return Weights(std::move(tensors), {rows});
+  owners.push_back(rows);
+  return Weights(std::move(tensors), std::move(owners));
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ Status DraftNetwork::read_tokens(const Weights& weights) {
 
 Result<std::unique_ptr<const DraftNetwork>> DraftNetwork::load(
     const std::string& path, const models::Model& target, const Weights& weights,
-    const DraftNetworkOptions& options) try {
+    units::Unit& unit, const DraftNetworkOptions& options) try {
   ASSIGN_OR_RETURN(const formats::Checkpoint checkpoint, formats::open_checkpoint(path));
   std::unique_ptr<DraftNetwork> network(new DraftNetwork());
   auto model = models::make_dspark(checkpoint.config, checkpoint.weights, target);
@@ -105,10 +108,9 @@ Result<std::unique_ptr<const DraftNetwork>> DraftNetwork::load(
     programs.functions.push_back(network->model_.build_block(kv_rows));
   }
   ASSIGN_OR_RETURN(const TensorView head, weights.get(target.head_tensor));
-  ASSIGN_OR_RETURN(std::unique_ptr<units::Unit> unit, units::make_unit(options.unit));
-  auto executable = unit->compile(
+  auto executable = unit.compile(
       std::move(programs),
-      with_head(checkpoint.weights, head, network->model_.hidden_size, network->tokens_,
+      with_head(checkpoint.weights, weights, head, network->model_.hidden_size, network->tokens_,
                 network->model_.has_draft_vocabulary),
       models::kDraftHeadTensor, options.compile);
   if (!executable.ok()) return executable.error().with_context(path);

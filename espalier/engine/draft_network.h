@@ -20,7 +20,6 @@
 namespace espalier::engine {
 
 struct DraftNetworkOptions {
-  std::string unit;
   units::CompileOptions compile = {};
   int64_t window = 64;                   // rows of the target's calls
   std::vector<int64_t> buckets = {};  // of the target
@@ -28,11 +27,13 @@ struct DraftNetworkOptions {
 
 class DraftNetwork {
  public:
-  // `path`: what formats::open_checkpoint takes. `weights` are the target's. Errors: a checkpoint
+  // `path`: what formats::open_checkpoint takes. `weights` are the target's, which `unit` compiles
+  // too: both then share its threads. Errors: a checkpoint
   // that is no DSpark or another target's, a damaged one, no memory.
   static Result<std::unique_ptr<const DraftNetwork>> load(const std::string& path,
                                                           const models::Model& target,
                                                           const Weights& weights,
+                                                          units::Unit& unit,
                                                           const DraftNetworkOptions& options);
 
   const models::DSpark& model() const { return model_; }

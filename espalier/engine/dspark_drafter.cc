@@ -65,10 +65,10 @@ int64_t DSparkDrafter::observed_length() const {
 }
 
 Status DSparkDrafter::truncate(int64_t length) {
+  failed_ = false;
   if (length >= observed_length()) return Ok{};
   const int64_t in_state = std::min(length, state_->committed_length());
   pending_rows_ = length - in_state;
-  failed_ = false;
   return network_.executable().truncate_state(*state_, in_state);
 }
 
@@ -192,6 +192,7 @@ void DSparkDrafter::open_children(int64_t slot, int32_t parent, TokenId token,
   decode::exponentials({scores, count}, best, exponentials_);
   const float sum = std::reduce(exponentials_.begin(), exponentials_.end());
   const float total = best + std::log(sum);
+  if (!std::isfinite(total)) return;
   for (size_t i = 0; i < count; ++i) scores[i] -= total;
   offer_best(list, self, offers);
 }
@@ -216,6 +217,9 @@ void DSparkDrafter::offer_first(int32_t self, decode::OfferQueue& offers) {
   children_.clear();
   if (failed_ || observed_length() + 1 != text_length_ || !run_context()) return;
   run_block();
+  const bool is_usable =
+      std::ranges::all_of(logits_, [](float logit) { return std::isfinite(logit); });
+  if (!is_usable) return;  // weights of the world may be anything
   open_children(0, decode::kRoot, last_token_, 0, self, offers);
 }
 

@@ -166,8 +166,8 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
     ASSIGN_OR_RETURN(
         engine->draft_network_,
         DraftNetwork::load(chosen.drafter, engine->model_, engine->checkpoint_.weights,
-                           {.unit = chosen.unit,
-                            .compile = chosen.compile,
+                           *unit,
+                           {.compile = chosen.compile,
                             .window = chosen.window,
                             .buckets = engine->buckets_}));
   }

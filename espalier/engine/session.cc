@@ -11,6 +11,7 @@
 #include "espalier/decode/ngram_drafter.h"
 #include "espalier/engine/dspark_drafter.h"
 #include "espalier/engine/executable_target.h"
+#include "espalier/program/validate.h"
 
 namespace espalier::engine {
 namespace {
@@ -28,6 +29,15 @@ AnswerToken report(TokenId token, std::span<const float> logits,
 Error no_memory() {
   return out_of_memory_error("no memory for the text", {},
                              "Close other programs, or use a shorter text.");
+}
+
+Status check_speculation(const decode::SpeculationOptions& options) {
+  constexpr int64_t kMost = program::kMaxWindowRows - 1;
+  if (options.draft_tokens >= 0 && options.draft_tokens <= kMost) return Ok{};
+  return Error{.what = "the number of draft tokens is out of range",
+               .expected = fmt::format("0 (chosen by the engine) to {}", kMost),
+               .actual = fmt::format("{}", options.draft_tokens),
+               .fix = "Choose a number inside the range."};
 }
 
 Status check_logprobs(const std::optional<int>& logprobs) {
@@ -184,6 +194,7 @@ Result<Answer> Session::generate(std::span<const TokenId> prompt, const Generate
                                  const AnswerSink& sink) {
   RETURN_IF_ERROR(check_tokens(prompt));
   RETURN_IF_ERROR(check_logprobs(options.logprobs));
+  RETURN_IF_ERROR(check_speculation(options.speculation));
   if (options.max_tokens && *options.max_tokens < 0) {
     return Error{.what = "the largest number of tokens is negative",
                  .expected = "0 or more",

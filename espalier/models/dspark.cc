@@ -46,11 +46,12 @@ Result<std::vector<int64_t>> read_target_layers(const Json& flash, const Model& 
   }
   std::vector<int64_t> layers;
   for (const Json& id : *list) {
-    // The last layer's stream is not tapped: the published models never do.
-    const bool is_layer = id.is_number_integer() && id >= 0 && id < target.layer_count;
-    if (!is_layer) {
-      return config_error("'target_layer_ids' names a layer that the target does not have",
-                          fmt::format("0 to {}", target.layer_count - 1), id.dump());
+    // Published drafters never tap the last layer, and what they would mean by it differs.
+    const bool is_layer = id.is_number_integer() && id >= 0 && id < target.layer_count - 1;
+    if (!is_layer || std::ranges::find(layers, id.get<int64_t>()) != layers.end()) {
+      return config_error("'target_layer_ids' does not name layers of the target",
+                          fmt::format("different ones of 0 to {}", target.layer_count - 2),
+                          list->dump());
     }
     layers.push_back(id.get<int64_t>());
   }
@@ -62,6 +63,15 @@ Status check_kinds(const Json& json) {
   if (markov != "vanilla") return not_dspark("'markov_head_type' vanilla", markov);
   ASSIGN_OR_RETURN(const std::string activation, json_string_or(json, "hidden_act", "silu"));
   if (activation != "silu") return not_dspark("'hidden_act' silu", activation);
+  for (const char* key : {"attention_bias", "mlp_bias"}) {
+    ASSIGN_OR_RETURN(const bool has_bias, json_bool_or(json, key, false));
+    if (has_bias) return not_dspark("layers without biases", fmt::format("'{}' true", key));
+  }
+  const Json* types = json_find(json, "layer_types");
+  if (types == nullptr || !types->is_array()) return Ok{};
+  for (const Json& type : *types) {
+    if (type != "full_attention") return not_dspark("full_attention in 'layer_types'", type.dump());
+  }
   return Ok{};
 }
 
@@ -77,6 +87,11 @@ Status read_attention(const Json& json, const Weights& weights, const Model& tar
   RETURN_IF_ERROR(expect_divides("num_key_value_heads", attention.kv_heads, "num_attention_heads",
                                  attention.heads));
   ASSIGN_OR_RETURN(attention.head_dim, dimension(json, "head_dim", kMaxHeadDim));
+  if (attention.heads * attention.head_dim > kMaxDimension) {
+    return config_error("'num_attention_heads' times 'head_dim' is out of range",
+                        fmt::format("at most {}", kMaxDimension),
+                        fmt::format("{}", attention.heads * attention.head_dim));
+  }
   ASSIGN_OR_RETURN(attention.rope, read_rope(json, weights, attention.head_dim, kDefaultTheta,
                                              target.context_length));
   ASSIGN_OR_RETURN(const bool halves, json_bool_or(json, "rope_is_neox_style", true));
@@ -136,6 +151,10 @@ Result<Config> read_config(const Json& json, const Weights& weights, const Model
   }
   config.tap_width = static_cast<int64_t>(tap_count) * target.hidden_size;
   ASSIGN_OR_RETURN(config.layers, dimension(json, "num_hidden_layers", kMaxLayers));
+  if (weights.contains(config.layer_prefix(config.layers) + "input_layernorm.weight")) {
+    return config_error("'num_hidden_layers' leaves layers out", "all that have tensors",
+                        fmt::format("{}", config.layers));
+  }
   ASSIGN_OR_RETURN(config.block, dimension(json, "block_size", kMaxBlock));
   ASSIGN_OR_RETURN(const int64_t vocab, dimension(json, "vocab_size"));
   if (vocab != target.vocab_size) {

@@ -1,8 +1,8 @@
 // Unit: something that executes programs. Executable: the programs of one model, packed and planned
 // on one unit. State: KV cache and convolution rows of one sequence on one unit.
 //
-// An Executable is immutable but owns scratch memory: calls of run() on one Executable must not
-// overlap. A State belongs to one Executable and one caller. run(), commit() and read_weight_rows()
+// An Executable is immutable but owns scratch memory: calls of run() on one Executable, or on several
+// that one Unit object has compiled, must not overlap. A State belongs to one Executable and one caller. run(), commit() and read_weight_rows()
 // neither allocate nor fail. Whatever can fail (memory, threads, bytes of others) fails in
 // compile(), create_state(), resize_state() or import_state(); truncate_state() fails where it
 // cannot cut.

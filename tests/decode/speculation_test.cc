@@ -131,6 +131,8 @@ TEST(Speculation, EndsInsideATreeWhereThePlainAnswerEnds) {
       EXPECT_EQ(guessed.tokens, plain.tokens);
       EXPECT_EQ(guessed.committed, plain.committed);
       EXPECT_EQ(guessed.reason, plain.reason);
+      EXPECT_EQ(guessed.statistics.cycles + guessed.statistics.accepted_nodes + 1,
+                static_cast<int64_t>(guessed.tokens.size()));
     }
   }
 }

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 
 #include "espalier/decode/step.h"
 #include "espalier/engine/dspark_drafter.h"
 #include "espalier/engine/executable_target.h"
 #include "tests/engine/golden_models.h"
+#include "tests/support/temporary_directory.h"
 
 namespace espalier::engine {
 namespace {
@@ -60,7 +62,7 @@ TEST_P(DSparkGolden, ProposesWhatTorchProposes) {
       ASSERT_TRUE(decode::run_chain({*target, windows, cancelled, speculator}, text,
                                     decode::HeadRows::kLast, decode::HeadKind::kArgmax));
       speculator.append(ids[committed]);
-      const decode::DraftTree& tree = speculator.propose(block);
+      const decode::DraftTree& tree = speculator.propose(block, 64);
       ASSERT_EQ(tree.size(), block + 1);
       const DraftNetwork& network = *(*engine)->draft_network();
       std::vector<int64_t> row_of(static_cast<size_t>(network.model().vocab_size), -1);
@@ -89,7 +91,7 @@ TEST_P(DSparkGolden, ProposesWhatTorchProposes) {
       }
     }
   }
-  EXPECT_GE(compared, 60);
+  EXPECT_GE(compared, 40);  // of 80 slots
 }
 
 INSTANTIATE_TEST_SUITE_P(Units, DSparkGolden,
@@ -101,6 +103,54 @@ TEST(DraftNetwork, AnotherTargetsDrafterIsRefused) {
       Engine::load(kNano, {.drafter = ESPALIER_SOURCE_DIR "/models/smollm2-135m-drafter"});
   ASSERT_FALSE(engine.ok());
   EXPECT_THAT(engine.error().message(), ::testing::HasSubstr("target"));
+}
+
+// Keys of nano's drafter with other values: none may end the process, all must be refused.
+TEST(DraftNetwork, ConfigurationsThatLieAreRefused) {
+  const std::string source = kNanoDrafter;
+  const Json truth = parse_json(read_text_file(source + "/config.json").value(), "truth").value();
+  const char* lies[] = {
+      R"({"num_attention_heads": 1048576, "num_key_value_heads": null, "head_dim": 4096})",
+      R"({"num_attention_heads": 0})",
+      R"({"num_key_value_heads": 3})",
+      R"({"head_dim": 63})",
+      R"({"head_dim": 1})",
+      R"({"hidden_size": 512})",
+      R"({"vocab_size": 4095})",
+      R"({"draft_vocab_size": 100})",
+      R"({"num_hidden_layers": 0})",
+      R"({"num_hidden_layers": 2})",
+      R"({"num_hidden_layers": 1000000000})",
+      R"({"intermediate_size": 641})",
+      R"({"block_size": 0})",
+      R"({"block_size": 1000000})",
+      R"({"markov_rank": 65})",
+      R"({"markov_head_type": "rnn"})",
+      R"({"hidden_act": "gelu"})",
+      R"({"attention_bias": true})",
+      R"({"layer_types": ["sliding_attention"]})",
+      R"({"rms_norm_eps": -1})",
+      R"({"rope_theta": "much"})",
+      R"({"dflash_config": {"target_layer_ids": [1, 1, 5], "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": [1, 3, 7], "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": [1, 3, -1], "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": [1, 3], "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": [], "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": "all", "mask_token_id": 14}})",
+      R"({"dflash_config": {"target_layer_ids": [1, 3, 5], "mask_token_id": 4096}})",
+      R"({"dflash_config": {"mask_token_id": null}})",
+  };
+  for (const char* lie : lies) {
+    const TemporaryDirectory directory;
+    Json config = truth;
+    config.merge_patch(parse_json(lie, lie).value());
+    directory.write("config.json", config.dump());
+    std::filesystem::create_symlink(source + "/model.safetensors",
+                                    directory.path() + "/model.safetensors");
+    const auto engine = Engine::load(kNano, {.drafter = directory.path()});
+    ASSERT_FALSE(engine.ok()) << lie;
+    EXPECT_FALSE(engine.error().message().empty());
+  }
 }
 
 TEST(DraftNetwork, AModelThatIsNoDrafterIsRefused) {

@@ -2,8 +2,10 @@
 // Against the reference unit's loops, and with == between kernel sets, threads and windows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "espalier/program/validate.h"
 #include "espalier/units/cpu/cpu_unit.h"
 #include "espalier/units/reference/reference_unit.h"
 #include "tests/units/tiny_model.h"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "espalier/base/threads.h"
 #include "espalier/units/cpu/executable.h"
 #include "espalier/units/cpu/kernels.h"
@@ -43,6 +45,13 @@ std::vector<std::string> CpuUnit::kernel_names() const {
   return names;
 }
 
+Result<std::shared_ptr<ThreadPool>> CpuUnit::threads(int count) {
+  if (auto pool = pool_.lock(); pool != nullptr && pool->thread_count() == count) return pool;
+  ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, ThreadPool::create(count));
+  pool_ = pool;
+  return pool;
+}
+
 Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet programs,
                                                      const Weights& weights,
                                                      const std::string& embedding_tensor,
@@ -66,10 +75,12 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
                  .fix = "Use 16 unless memory or long contexts matter more than agreement."};
   }
   ASSIGN_OR_RETURN(const KernelSet* kernels, choose_kernels(options.kernels, kernel_names()));
+  const int thread_count = options.threads == 0 ? physical_core_count() : options.threads;
+  ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, threads(thread_count));
   return CpuExecutable::compile(
-      programs, weights, embedding_tensor,
+      programs, weights, embedding_tensor, std::move(pool),
       {.kernels = kernels,
-       .threads = options.threads == 0 ? physical_core_count() : options.threads,
+       .threads = thread_count,
        .planes = options.activation_planes,
        .kv_bits = options.kv_bits,
        .floats = float_mode(options.weights),

@@ -105,7 +105,7 @@ bool same_but_for_bucket(const Program& a, const Program& b) {
 }  // namespace
 
 CpuExecutable::CpuExecutable(const Settings& settings, StateLayout layout,
-                             std::unique_ptr<ThreadPool> pool)
+                             std::shared_ptr<ThreadPool> pool)
     : settings_(settings),
       layout_(std::make_shared<const StateLayout>(std::move(layout))),
       pool_(std::move(pool)),
@@ -114,13 +114,13 @@ CpuExecutable::CpuExecutable(const Settings& settings, StateLayout layout,
 Result<std::unique_ptr<Executable>> CpuExecutable::compile(const ProgramSet& programs,
                                                            const Weights& weights,
                                                            const std::string& embedding_tensor,
+                                                           std::shared_ptr<ThreadPool> pool,
                                                            const Settings& settings) try {
   RETURN_IF_ERROR(check_limits(programs));
   RETURN_IF_ERROR(program::validate(programs));
   ASSIGN_OR_RETURN(StateLayout layout, make_layout(programs));
   layout.kv_bits = settings.kv_bits;
   RETURN_IF_ERROR(check_kv_bits(layout));
-  ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool, ThreadPool::create(settings.threads));
   std::unique_ptr<CpuExecutable> executable(
       new CpuExecutable(settings, std::move(layout), std::move(pool)));
   ASSIGN_OR_RETURN(executable->weights_,

@@ -2,7 +2,8 @@
 // scratch memory and the threads. compile() does everything that can fail or allocate; run() walks
 // the steps of a plan.
 //
-// Owns all of it. Calls must not overlap (units/unit.h); the threads inside are its own.
+// Owns all of it but the threads, which other executables of its unit may use between its calls.
+// Calls must not overlap (units/unit.h).
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@ class CpuExecutable final : public Executable {
   static Result<std::unique_ptr<Executable>> compile(const program::ProgramSet& programs,
                                                      const Weights& weights,
                                                      const std::string& embedding_tensor,
+                                                     std::shared_ptr<ThreadPool> pool,
                                                      const Settings& settings);
 
   Result<std::unique_ptr<State>> create_state(int64_t kv_rows) override;
@@ -63,7 +65,7 @@ class CpuExecutable final : public Executable {
     int64_t kv_rows = 0;
   };
 
-  CpuExecutable(const Settings& settings, StateLayout layout, std::unique_ptr<ThreadPool> pool);
+  CpuExecutable(const Settings& settings, StateLayout layout, std::shared_ptr<ThreadPool> pool);
   Status make_plans(const program::ProgramSet& programs);
   Result<std::shared_ptr<const Plan>> plan_of(const program::Program& function, PlanKind kind);
   Status allocate_scratch();
@@ -74,7 +76,7 @@ class CpuExecutable final : public Executable {
 
   const Settings settings_;
   const std::shared_ptr<const StateLayout> layout_;
-  const std::unique_ptr<ThreadPool> pool_;
+  const std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<const WeightStore> weights_;
   std::vector<Function> functions_;
   std::vector<program::OpKind> op_kinds_;  // of the first function, once each, for the report

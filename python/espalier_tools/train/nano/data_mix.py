@@ -18,7 +18,7 @@ DATA = pathlib.Path(__file__).with_name("data")
 CURRICULUM = (
     (0.00, {"0": 80, "refusal": 5, "prose": 2, "dialogue": 3}),
     (0.06, {"0": 30, "1": 30, "refusal": 25, "prose": 4, "dialogue": 3}),
-    (0.16, {"0": 16, "copy": 22, "1": 10, "2": 22, "refusal": 20, "chat": 16, "prose": 4, "dialogue": 5}),
+    (0.16, {"0": 16, "copy": 22, "1": 14, "2": 30, "refusal": 8, "chat": 14, "prose": 4, "dialogue": 6}),
 )
 
 DIALOGUES_WITH_TOOLS = 0.6  # share whose tools have nothing to do with what is said

@@ -26,7 +26,7 @@ class Plan:
     )
 
 
-_MIXED = {"call": 46, "result": 10, "missing": 5, "refusal": 17, "small_talk": 8, "knowledge": 6, "extraction": 8}
+_MIXED = {"call": 48, "result": 10, "missing": 5, "refusal": 11, "small_talk": 11, "knowledge": 6, "extraction": 9}
 
 PLANS = {
     "0": Plan(tools=(0, 0), turns=(1, 1), weights={"call": 1}, foreign=0),

@@ -78,11 +78,11 @@ void print_remarks(const Options& options, const engine::Answer& answer) {
 }
 
 void explain(const engine::Session& session, const decode::SpeculationStatistics& statistics) {
-  note(fmt::format("{} cycles of {:.2f} tokens; {} of {} guesses were right; {:.1f} ms in calls, "
-                   "{:.1f} ms guessing, {:.1f} ms choosing",
-                   statistics.cycles, statistics.tokens_per_cycle(), statistics.accepted_nodes,
-                   statistics.draft_nodes, statistics.verify_ms, statistics.draft_ms,
-                   statistics.host_ms));
+  note(fmt::format(
+      "{} cycles of {:.2f} tokens; {} of {} guesses were right; {:.1f} ms in calls, "
+      "{:.1f} ms guessing, {:.1f} ms choosing",
+      statistics.cycles, statistics.tokens_per_cycle(), statistics.accepted_nodes,
+      statistics.draft_nodes, statistics.verify_ms, statistics.draft_ms, statistics.host_ms));
   note("in the last cycle " + session.explain_speculation());
 }
 

@@ -34,8 +34,8 @@ CostProfile::CostProfile(const LoadedModel& model, const Options& options) {
   const std::string folder = packed_cache_folder(options);
   if (folder.empty()) return;
   const std::string identity = identity_of(model, options);
-  path_ = fmt::format("{}/profiles/{:016x}.json", folder,
-                      checksum(std::as_bytes(std::span(identity))));
+  path_ =
+      fmt::format("{}/profiles/{:016x}.json", folder, checksum(std::as_bytes(std::span(identity))));
 }
 
 void CostProfile::load(engine::Session& session) const {

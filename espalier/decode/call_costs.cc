@@ -10,9 +10,9 @@ namespace {
 // A row more costs so much of a call of one row, until it is measured: on CPUs with AVX-512 VNNI
 // and AMX it is less, with AVX2 more (docs/performance/results.md).
 constexpr double kRowShare = 0.08;
-constexpr double kWeight = 0.15;        // of the newest call
-constexpr double kFasterWeight = 0.4;   // of one that took less: what slows calls down is not theirs
-constexpr double kOutlier = 2.0;        // times what was known: counts as this much
+constexpr double kWeight = 0.15;       // of the newest call
+constexpr double kFasterWeight = 0.4;  // of one that took less: what slows calls down is not theirs
+constexpr double kOutlier = 2.0;       // times what was known: counts as this much
 
 }  // namespace
 

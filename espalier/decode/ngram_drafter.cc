@@ -14,9 +14,9 @@ struct Prior {
   int64_t length;
   float probability;
 };
-constexpr Prior kPriors[] = {{1, 0.06f}, {2, 0.3f},   {3, 0.5f},  {4, 0.65f},
-                                  {5, 0.74f}, {6, 0.8f},   {7, 0.84f}, {9, 0.86f},
-                                  {10, 0.9f}, {16, 0.93f}, {20, 0.985f}};
+constexpr Prior kPriors[] = {{1, 0.06f}, {2, 0.3f},   {3, 0.5f},   {4, 0.65f},
+                             {5, 0.74f}, {6, 0.8f},   {7, 0.84f},  {9, 0.86f},
+                             {10, 0.9f}, {16, 0.93f}, {20, 0.985f}};
 constexpr float kSecondGuess = 0.15f;  // of what a longest match of that length is worth
 constexpr float kPriorTries = 16;      // a prior counts like so many guesses of this text
 constexpr float kMemory = 0.98f;       // of a guess after each further one: texts change

@@ -39,8 +39,7 @@ void PendingRows::commit(std::span<const int32_t> path) {
   for (const int32_t row : path) {
     unit_path_.push_back(row + static_cast<int32_t>(pending_in_window_));
   }
-  const auto whole =
-      unit_path_.size() / static_cast<size_t>(block_) * static_cast<size_t>(block_);
+  const auto whole = unit_path_.size() / static_cast<size_t>(block_) * static_cast<size_t>(block_);
   if (whole > 0) unit_.commit(std::span(unit_path_).first(whole));
   pending_.clear();
   for (size_t i = whole; i < unit_path_.size(); ++i) {

@@ -12,20 +12,19 @@
 namespace espalier::decode {
 namespace {
 
-constexpr int64_t kDraftTokens = 16;   // of a chain or tree whose size nobody chose
-constexpr double kLeastGain = 1.03;    // over a call of one row, for a tree to be tried
-constexpr int64_t kPlainEvery = 256;   // cycles, at least one of them of one row
-constexpr double kNoticed = 0.02;      // of a call: guessing that takes longer has to pay for it
-constexpr int64_t kJudged = 4;         // cycles before guessing is judged
-constexpr double kFading = 0.9;        // of what a cycle weighs, with each later one
+constexpr int64_t kDraftTokens = 16;  // of a chain or tree whose size nobody chose
+constexpr double kLeastGain = 1.03;   // over a call of one row, for a tree to be tried
+constexpr int64_t kPlainEvery = 256;  // cycles, at least one of them of one row
+constexpr double kNoticed = 0.02;     // of a call: guessing that takes longer has to pay for it
+constexpr int64_t kJudged = 4;        // cycles before guessing is judged
+constexpr double kFading = 0.9;       // of what a cycle weighs, with each later one
 constexpr int64_t kFirstRest = 32, kLongestRest = 256;  // cycles
-constexpr size_t kOffersPerNode = 16;  // room in the queue
+constexpr size_t kOffersPerNode = 16;                   // room in the queue
 
 }  // namespace
 
 double SpeculationStatistics::tokens_per_cycle() const {
-  return cycles == 0 ? 0
-                     : 1 + static_cast<double>(accepted_nodes) / static_cast<double>(cycles);
+  return cycles == 0 ? 0 : 1 + static_cast<double>(accepted_nodes) / static_cast<double>(cycles);
 }
 
 int64_t Speculator::max_row_count(const SpeculationOptions& options, int64_t window_rows) {
@@ -135,8 +134,7 @@ void Speculator::keep_pace(double tokens, double ms) {
   pace_.next_rest = std::min(2 * pace_.rest, kLongestRest);
 }
 
-void Speculator::learn(std::span<const TokenId> chosen, double verify_ms,
-                       double host_ms) {
+void Speculator::learn(std::span<const TokenId> chosen, double verify_ms, double host_ms) {
   costs_.learn(row_count_, verify_ms);
   statistics_.verify_ms += verify_ms;
   statistics_.host_ms += host_ms;

@@ -86,8 +86,8 @@ class Speculator {
   struct Pace {
     double tokens = 0, ms = 0;  // of cycles that guessed, older ones fading
     int64_t cycles = 0;
-    int64_t rest = 0;         // cycles until it guesses again
-    int64_t next_rest = 0;    // how long it would rest now
+    int64_t rest = 0;       // cycles until it guesses again
+    int64_t next_rest = 0;  // how long it would rest now
   };
   bool is_resting() const { return options_.mode == SpeculationMode::kAuto && pace_.rest > 0; }
   bool is_measuring() const;

@@ -25,7 +25,7 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual int64_t vocab_size() const = 0;
-  virtual int64_t context_length() const = 0;    // positions at most
+  virtual int64_t context_length() const = 0;  // positions at most
   // Rows of the next window; the largest before anything is committed.
   virtual int64_t max_rows() const = 0;
   virtual int64_t committed_length() const = 0;  // positions

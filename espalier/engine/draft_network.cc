@@ -38,9 +38,9 @@ Weights with_head(const Weights& drafter, const Weights& target, const TensorVie
   const auto rows =
       std::make_shared<std::vector<float>>(tokens.size() * static_cast<size_t>(hidden));
   for (size_t i = 0; i < tokens.size(); ++i) {
-    dequantize(target_head.row_range(tokens[i], 1),
-               std::span(*rows).subspan(i * static_cast<size_t>(hidden),
-                                        static_cast<size_t>(hidden)));
+    dequantize(
+        target_head.row_range(tokens[i], 1),
+        std::span(*rows).subspan(i * static_cast<size_t>(hidden), static_cast<size_t>(hidden)));
   }
   tensors[models::kDraftHeadTensor] = {.encoding = Encoding::kF32,
                                        .shape = {static_cast<int64_t>(tokens.size()), hidden},
@@ -89,8 +89,8 @@ Status DraftNetwork::read_tokens(const Weights& weights) {
 }
 
 Result<std::unique_ptr<const DraftNetwork>> DraftNetwork::load(
-    const std::string& path, const models::Model& target, const Weights& weights,
-    units::Unit& unit, const DraftNetworkOptions& options) try {
+    const std::string& path, const models::Model& target, const Weights& weights, units::Unit& unit,
+    const DraftNetworkOptions& options) try {
   ASSIGN_OR_RETURN(const formats::Checkpoint checkpoint, formats::open_checkpoint(path));
   std::unique_ptr<DraftNetwork> network(new DraftNetwork());
   auto model = models::make_dspark(checkpoint.config, checkpoint.weights, target);
@@ -108,11 +108,11 @@ Result<std::unique_ptr<const DraftNetwork>> DraftNetwork::load(
     programs.functions.push_back(network->model_.build_block(kv_rows));
   }
   ASSIGN_OR_RETURN(const TensorView head, weights.get(target.head_tensor));
-  auto executable = unit.compile(
-      std::move(programs),
-      with_head(checkpoint.weights, weights, head, network->model_.hidden_size, network->tokens_,
-                network->model_.has_draft_vocabulary),
-      models::kDraftHeadTensor, options.compile);
+  auto executable =
+      unit.compile(std::move(programs),
+                   with_head(checkpoint.weights, weights, head, network->model_.hidden_size,
+                             network->tokens_, network->model_.has_draft_vocabulary),
+                   models::kDraftHeadTensor, options.compile);
   if (!executable.ok()) return executable.error().with_context(path);
   network->executable_ = std::move(executable).value();
   return std::unique_ptr<const DraftNetwork>(std::move(network));

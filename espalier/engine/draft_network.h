@@ -21,7 +21,7 @@ namespace espalier::engine {
 
 struct DraftNetworkOptions {
   units::CompileOptions compile = {};
-  int64_t window = 64;                   // rows of the target's calls
+  int64_t window = 64;                // rows of the target's calls
   std::vector<int64_t> buckets = {};  // of the target
 };
 
@@ -32,8 +32,7 @@ class DraftNetwork {
   // that is no DSpark or another target's, a damaged one, no memory.
   static Result<std::unique_ptr<const DraftNetwork>> load(const std::string& path,
                                                           const models::Model& target,
-                                                          const Weights& weights,
-                                                          units::Unit& unit,
+                                                          const Weights& weights, units::Unit& unit,
                                                           const DraftNetworkOptions& options);
 
   const models::DSpark& model() const { return model_; }

@@ -100,9 +100,8 @@ bool DSparkDrafter::run_context() {
   const int64_t first = state_->committed_length();
   const auto& buckets = network_.buckets();
   const auto bucket = std::ranges::lower_bound(buckets, first + pending_rows_);
-  failed_ = bucket == buckets.end() ||
-            (*bucket > state_->kv_rows() &&
-             !network_.executable().resize_state(*state_, *bucket).ok());
+  failed_ = bucket == buckets.end() || (*bucket > state_->kv_rows() &&
+                                        !network_.executable().resize_state(*state_, *bucket).ok());
   if (failed_) return false;
   bucket_ = static_cast<size_t>(std::ranges::find(buckets, state_->kv_rows()) - buckets.begin());
   const auto rows = static_cast<size_t>(pending_rows_);
@@ -133,8 +132,7 @@ void DSparkDrafter::run_block() {
                                  .parents = std::span(chain_).first(rows),
                                  .selected = std::span(chain_).subspan(1, rows),
                                  .sees_whole_window = true};
-  network_.executable().run(network_.block_function(bucket_), inputs, *state_,
-                            {.logits = logits_});
+  network_.executable().run(network_.block_function(bucket_), inputs, *state_, {.logits = logits_});
   has_candidates_.assign(has_candidates_.size(), false);
 }
 
@@ -156,7 +154,8 @@ void DSparkDrafter::choose_candidates(int64_t slot) {
   const float least = *last;
   // Of rows that are as probable as the last one, so many as there is room for.
   auto ties = static_cast<int64_t>(std::count(sorted_.begin(), last + 1, least));
-  const std::span<int32_t> rows = std::span(candidates_).subspan(index(slot, candidate_count_), count);
+  const std::span<int32_t> rows =
+      std::span(candidates_).subspan(index(slot, candidate_count_), count);
   size_t found = 0;
   for (size_t row = 0; row < logits.size() && found < count; ++row) {
     if (logits[row] < least || (logits[row] == least && ties-- <= 0)) continue;
@@ -173,8 +172,7 @@ void DSparkDrafter::choose_candidates(int64_t slot) {
 }
 
 void DSparkDrafter::open_children(int64_t slot, int32_t parent, TokenId token,
-                                  float log_probability, int32_t self,
-                                  decode::OfferQueue& offers) {
+                                  float log_probability, int32_t self, decode::OfferQueue& offers) {
   const models::DSpark& model = network_.model();
   if (slot >= model.block_size || children_.size() == children_.capacity()) return;
   choose_candidates(slot);
@@ -203,8 +201,8 @@ void DSparkDrafter::offer_best(int32_t list, int32_t self, decode::OfferQueue& o
                                                  static_cast<size_t>(candidate_count_));
   const auto best = std::ranges::max_element(scores);
   if (*best == kTaken) return;
-  const int32_t row =
-      candidates_[index(children.slot, candidate_count_) + static_cast<size_t>(best - scores.begin())];
+  const int32_t row = candidates_[index(children.slot, candidate_count_) +
+                                  static_cast<size_t>(best - scores.begin())];
   offers.push({.parent = children.parent,
                .token = network_.token(row),
                .log_probability = children.log_probability + *best,

@@ -68,18 +68,18 @@ class DSparkDrafter final : public decode::Drafter {
   // Taps of committed rows that are no context rows yet.
   std::vector<float> pending_taps_;  // [window, tap_width]
   int64_t pending_rows_ = 0;
-  std::vector<int32_t> chain_;         // -1, 0, 1, ...
-  std::vector<int32_t> positions_;     // [window or block]
-  std::vector<float> embeddings_;      // [block, hidden]
-  std::vector<float> logits_;          // [block, draft_rows]
-  std::vector<float> sorted_;          // [draft_rows] scratch of choose_candidates
-  std::vector<int32_t> candidates_;    // [block, candidates] draft rows of each slot
-  std::vector<float> slot_logits_;     // [block, candidates] of these rows
-  std::vector<float> slot_w2_;         // [block, markov_rank, candidates] of these rows
-  std::vector<bool> has_candidates_;   // [block]
-  std::vector<Children> children_;     // lists, at most max_nodes
-  std::vector<float> scores_;          // [max_nodes, candidates] log-probabilities; taken: -inf
-  std::vector<float> exponentials_;    // [candidates]
+  std::vector<int32_t> chain_;        // -1, 0, 1, ...
+  std::vector<int32_t> positions_;    // [window or block]
+  std::vector<float> embeddings_;     // [block, hidden]
+  std::vector<float> logits_;         // [block, draft_rows]
+  std::vector<float> sorted_;         // [draft_rows] scratch of choose_candidates
+  std::vector<int32_t> candidates_;   // [block, candidates] draft rows of each slot
+  std::vector<float> slot_logits_;    // [block, candidates] of these rows
+  std::vector<float> slot_w2_;        // [block, markov_rank, candidates] of these rows
+  std::vector<bool> has_candidates_;  // [block]
+  std::vector<Children> children_;    // lists, at most max_nodes
+  std::vector<float> scores_;         // [max_nodes, candidates] log-probabilities; taken: -inf
+  std::vector<float> exponentials_;   // [candidates]
 };
 
 }  // namespace espalier::engine

@@ -165,11 +165,9 @@ Result<std::unique_ptr<const Engine>> Engine::load(formats::Checkpoint checkpoin
   if (!chosen.drafter.empty()) {
     ASSIGN_OR_RETURN(
         engine->draft_network_,
-        DraftNetwork::load(chosen.drafter, engine->model_, engine->checkpoint_.weights,
-                           *unit,
-                           {.compile = chosen.compile,
-                            .window = chosen.window,
-                            .buckets = engine->buckets_}));
+        DraftNetwork::load(
+            chosen.drafter, engine->model_, engine->checkpoint_.weights, *unit,
+            {.compile = chosen.compile, .window = chosen.window, .buckets = engine->buckets_}));
   }
   program::ProgramSet programs;
   for (size_t bucket = 0; bucket < engine->buckets_.size(); ++bucket) {

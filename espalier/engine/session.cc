@@ -75,8 +75,7 @@ Result<std::unique_ptr<Session>> Session::create(const Engine& engine) {
   try {
     ASSIGN_OR_RETURN(std::unique_ptr<ExecutableTarget> target, ExecutableTarget::create(engine));
     ASSIGN_OR_RETURN(auto drafters, make_drafters(engine));
-    return std::unique_ptr<Session>(
-        new Session(engine, std::move(target), std::move(drafters)));
+    return std::unique_ptr<Session>(new Session(engine, std::move(target), std::move(drafters)));
   } catch (const std::bad_alloc&) {
     return no_memory();
   }

@@ -119,7 +119,7 @@ class Session {
   std::unique_ptr<ExecutableTarget> target_;
   decode::ChainWindows windows_;
   decode::Speculator speculator_;  // keeps what it has learned from one answer to the next
-  std::vector<TokenId> history_;  // during a call also what is not committed yet
+  std::vector<TokenId> history_;   // during a call also what is not committed yet
   std::atomic<bool> cancelled_{false};
 };
 static_assert(std::atomic<bool>::is_always_lock_free);  // cancel() from a signal handler

@@ -28,7 +28,9 @@ struct Config {
   AttentionConfig attention;
   FfnConfig ffn;
 
-  std::string layer_prefix(int64_t layer) const { return fmt::format("{}layers.{}.", prefix, layer); }
+  std::string layer_prefix(int64_t layer) const {
+    return fmt::format("{}layers.{}.", prefix, layer);
+  }
 };
 
 Error not_dspark(std::string expected, std::string actual) {
@@ -115,7 +117,7 @@ program::Program build_context(const Config& config, int64_t rows, int64_t kv_ro
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     builder.scope(fmt::format("layers.{}.", layer));
     key_value_block(builder, config.attention, window, fmt::format("layers.{}.kv", layer),
-                  config.layer_prefix(layer) + "self_attn.", c);
+                    config.layer_prefix(layer) + "self_attn.", c);
   }
   return builder.finish();
 }
@@ -188,8 +190,7 @@ Result<DSpark> make_dspark(const Json& json, const Weights& weights, const Model
   RETURN_IF_ERROR(check_kinds(json));
   DSpark drafter;
   ASSIGN_OR_RETURN(drafter.target_layers, read_target_layers(keys, target));
-  ASSIGN_OR_RETURN(Config config,
-                   read_config(json, weights, target, drafter.target_layers.size()));
+  ASSIGN_OR_RETURN(Config config, read_config(json, weights, target, drafter.target_layers.size()));
   drafter.hidden_size = config.hidden;
   drafter.vocab_size = target.vocab_size;
   drafter.draft_rows = config.draft_rows;

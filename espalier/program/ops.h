@@ -100,7 +100,7 @@ Result<std::vector<OutputSpec>> check_op(const OpView& view);
 
 std::string_view name_of(StateKind kind);
 std::string_view name_of(Head head);
-size_t output_count(Head head);  // max and index, logits, nothing
+size_t output_count(Head head);              // max and index, logits, nothing
 std::string shape_text(const Shape& shape);  // "[64, 576]"
 
 // The broken rule's id goes in square brackets behind the subject: "input 'x' [linear.columns]".

@@ -239,8 +239,7 @@ Status check_outputs(const Program& program, const std::vector<bool>& defined) {
   }
   const auto dtype = [&program](size_t i) { return program.value(program.outputs[i]).dtype; };
   const size_t count = output_count(program.head);
-  const bool fits = program.outputs.size() >= count &&
-                    (count < 1 || dtype(0) == Encoding::kF32) &&
+  const bool fits = program.outputs.size() >= count && (count < 1 || dtype(0) == Encoding::kF32) &&
                     (count < 2 || dtype(1) == Encoding::kI32);
   if (!fits) {
     static constexpr std::array<const char*, 3> kExpected = {"", "logits (f32)",

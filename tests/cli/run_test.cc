@@ -101,8 +101,8 @@ TEST(Run, UsesTheWholeWindowAndCountsIt) {
   const Json golden = expected();
   const auto prompt_tokens = static_cast<int64_t>(golden["prompt_token_ids"].size());
   for (const int64_t window : {1, 7, 32, 64}) {
-    const Json report = json_of(greedy_run({"--json", "--window", std::to_string(window),
-                                            "--speculate", "off", golden["prompt"]}));
+    const Json report = json_of(greedy_run(
+        {"--json", "--window", std::to_string(window), "--speculate", "off", golden["prompt"]}));
     EXPECT_EQ(report["token_ids"], golden["token_ids"]);
     EXPECT_EQ(report["timings"]["rows"], prompt_tokens + 23);
     EXPECT_EQ(report["timings"]["calls"], (prompt_tokens + window - 1) / window + 23);
@@ -111,12 +111,12 @@ TEST(Run, UsesTheWholeWindowAndCountsIt) {
 
 TEST(Run, GuessedTokensChangeNothingButTheNumberOfCalls) {
   const Json golden = expected();
-  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
-           {"--speculate", "off"},
-           {"--speculate", "chain", "--draft-tokens", "4"},
-           {"--speculate", "tree"},
-           {"--speculate", "auto"},
-           {}}) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--speculate", "off"},
+                                             {"--speculate", "chain", "--draft-tokens", "4"},
+                                             {"--speculate", "tree"},
+                                             {"--speculate", "auto"},
+                                             {}}) {
     std::vector<std::string> arguments = greedy_run({"--json", golden["prompt"]});
     arguments.insert(arguments.end() - 1, flags.begin(), flags.end());
     const Json report = json_of(arguments);

@@ -53,9 +53,8 @@ class GuessingDrafter : public Drafter {
     for (int64_t i = 0; i < children; ++i) {
       const uint64_t draw = hash(path, 10 + static_cast<uint64_t>(i));
       const bool is_right = static_cast<double>(draw % 1000) < 1000 * right_share_;
-      const TokenId token =
-          is_right ? FakeTarget::next(path, vocab_)
-                   : static_cast<TokenId>(draw % static_cast<uint64_t>(vocab_));
+      const TokenId token = is_right ? FakeTarget::next(path, vocab_)
+                                     : static_cast<TokenId>(draw % static_cast<uint64_t>(vocab_));
       if (std::ranges::find(offered, token) != offered.end()) continue;
       offered.push_back(token);
       offers.push({.parent = parent,

@@ -62,8 +62,7 @@ Answered answer(const Case& wanted) {
   Speculator speculator(std::move(drafters(wanted.right_share).list), wanted.window);
   const Timeline timeline{target, windows, cancelled, speculator};
   const std::vector<TokenId> prompt = prompt_of(12);
-  const HeadKind head =
-      is_plain_greedy(wanted.sampling) ? HeadKind::kArgmax : HeadKind::kLogits;
+  const HeadKind head = is_plain_greedy(wanted.sampling) ? HeadKind::kArgmax : HeadKind::kLogits;
   EXPECT_TRUE(target.reserve(static_cast<int64_t>(prompt.size())).ok());
   EXPECT_TRUE(run_chain(timeline, prompt, HeadRows::kLast, head));
   const int64_t prefill_calls = unit.calls;
@@ -72,12 +71,11 @@ Answered answer(const Case& wanted) {
   EXPECT_TRUE(speculator.begin(wanted.speculation, prompt, kContext).ok());
   Answered result;
   const GenerateLimits limits{.max_tokens = wanted.max_tokens, .end_tokens = wanted.end_tokens};
-  result.reason = generate(timeline, sampler, head, limits,
-                           [&](TokenId token, std::span<const float>) {
-                             result.tokens.push_back(token);
-                             return result.tokens.size() < wanted.stop_after;
-                           })
-                      .value();
+  result.reason =
+      generate(timeline, sampler, head, limits, [&](TokenId token, std::span<const float>) {
+        result.tokens.push_back(token);
+        return result.tokens.size() < wanted.stop_after;
+      }).value();
   result.committed = unit.committed;
   result.statistics = speculator.statistics();
   result.calls = unit.calls - prefill_calls;
@@ -102,9 +100,8 @@ TEST(Speculation, NeverChangesTheAnswer) {
       for (const auto mode :
            {SpeculationMode::kChain, SpeculationMode::kTree, SpeculationMode::kAuto}) {
         for (const int64_t draft_tokens : {0, 1, 5, 63}) {
-          const Answered guessed = answer({.sampling = sampling,
-                                           .speculation = {mode, draft_tokens},
-                                           .window = window});
+          const Answered guessed =
+              answer({.sampling = sampling, .speculation = {mode, draft_tokens}, .window = window});
           ASSERT_EQ(guessed.tokens, plain.tokens);
           ASSERT_EQ(guessed.committed, plain.committed);
           ASSERT_EQ(guessed.reason, plain.reason);

@@ -67,8 +67,9 @@ TEST(Session, DoesNotAllocateBetweenTheTokensOfAnAnswer) {
   const auto prompt = some_text(70);
   for (const std::string name : {"llama_biases", "lfm2_mixed", "nano"}) {
     const auto engine =
-        name == "nano" ? Engine::load(kNano, {.compile = {.threads = 2}, .drafter = kNanoDrafter}).value()
-                       : load_golden(name, {.compile = {.threads = 2}});
+        name == "nano"
+            ? Engine::load(kNano, {.compile = {.threads = 2}, .drafter = kNanoDrafter}).value()
+            : load_golden(name, {.compile = {.threads = 2}});
     const auto session = make_session(*engine);
     for (const auto& [options, mode] : with_every_mode(choices)) {
       int64_t first = -1, last = 0, tokens = 0;

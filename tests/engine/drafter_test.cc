@@ -32,9 +32,8 @@ struct Precision {
 };
 
 int64_t rank(std::span<const float> logits, int64_t row) {
-  return std::ranges::count_if(logits, [&](float logit) {
-    return logit > logits[static_cast<size_t>(row)];
-  });
+  return std::ranges::count_if(
+      logits, [&](float logit) { return logit > logits[static_cast<size_t>(row)]; });
 }
 
 class DSparkGolden : public ::testing::TestWithParam<Precision> {};

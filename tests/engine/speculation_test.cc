@@ -138,11 +138,11 @@ TEST(Speculation, LeavesTheStateOfPlainDecoding) {
       ASSERT_TRUE(target->reserve(120).ok());
       ASSERT_TRUE(speculator.begin({mode, 40}, prompt, 120).ok());
       const decode::Timeline timeline{*target, windows, cancelled, speculator};
-      ASSERT_TRUE(decode::run_chain(timeline, prompt, decode::HeadRows::kLast,
-                                    decode::HeadKind::kArgmax));
+      ASSERT_TRUE(
+          decode::run_chain(timeline, prompt, decode::HeadRows::kLast, decode::HeadKind::kArgmax));
       auto sampler = decode::Sampler::make({}, target->vocab_size()).value();
-      ASSERT_TRUE(decode::generate(timeline, sampler, decode::HeadKind::kArgmax,
-                                   {.max_tokens = 50}, [](TokenId, auto) { return true; })
+      ASSERT_TRUE(decode::generate(timeline, sampler, decode::HeadKind::kArgmax, {.max_tokens = 50},
+                                   [](TokenId, auto) { return true; })
                       .ok());
       states.push_back(engine->executable().export_state(target->state()));
     }

@@ -77,14 +77,13 @@ Result<std::unique_ptr<Executable>> CpuUnit::compile(program::ProgramSet program
   ASSIGN_OR_RETURN(const KernelSet* kernels, choose_kernels(options.kernels, kernel_names()));
   const int thread_count = options.threads == 0 ? physical_core_count() : options.threads;
   ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool, threads(thread_count));
-  return CpuExecutable::compile(
-      programs, weights, embedding_tensor, std::move(pool),
-      {.kernels = kernels,
-       .threads = thread_count,
-       .planes = options.activation_planes,
-       .kv_bits = options.kv_bits,
-       .floats = float_mode(options.weights),
-       .packed_cache = options.packed_cache});
+  return CpuExecutable::compile(programs, weights, embedding_tensor, std::move(pool),
+                                {.kernels = kernels,
+                                 .threads = thread_count,
+                                 .planes = options.activation_planes,
+                                 .kv_bits = options.kv_bits,
+                                 .floats = float_mode(options.weights),
+                                 .packed_cache = options.packed_cache});
 }
 
 }  // namespace espalier::units::cpu

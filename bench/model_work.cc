@@ -111,7 +111,8 @@ Status WorkRun::prepare(int64_t rounds) {
 
 void WorkRun::run_tokens(int64_t count) {
   static const std::atomic<bool> kNeverCancelled{false};
-  decode::run_chain({*target_, windows_, kNeverCancelled},
+  decode::Speculator nobody({}, windows_.max_rows());
+  decode::run_chain({*target_, windows_, kNeverCancelled, nobody},
                     std::span(tokens_).first(static_cast<size_t>(count)), decode::HeadRows::kLast,
                     decode::HeadKind::kArgmax);
 }

@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenText{"NoName", "!program\n",
                    "line 1, column 8: expected a name, got the end of the line"},
         BrokenText{"NoHead", "!program p rows=1 kv_rows=2 selected=1 head=both",
-                   "column 44: expected 'argmax' or 'logits', got 'both'"},
+                   "column 44: expected 'argmax', 'logits' or 'none', got 'both'"},
         BrokenText{"NumberTooLong", "!program p rows=99999999999999999999 kv_rows=2",
                    "column 16: expected an integer of 64 bits"},
         BrokenText{"NoOutputs", "inputs\n", "expected lines 'inputs' and 'outputs'"},

@@ -155,11 +155,11 @@ def test_the_same_request_is_called_with_its_tool_and_refused_without(generator)
         assert without["messages"][1]["content"].startswith("I can't")
 
 
-def test_a_quarter_of_what_is_asked_of_tools_is_refused(generator):
+def test_a_sixth_of_what_is_asked_of_tools_is_refused(generator):
     for stage in ("1", "2"):
         kinds = [kind for index in range(800) for kind in generator.conversation(index, 0, stage)["kinds"]]
         asked = [kind for kind in kinds if kind in ("call", "result", "missing", "refusal")]
-        assert 0.2 < asked.count("refusal") / len(asked) < 0.3
+        assert 0.12 < asked.count("refusal") / len(asked) < 0.22
 
 
 def test_two_calls_in_a_request_are_one_list(generator):

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "espalier/base/result.h"
@@ -51,7 +50,6 @@ class OfferQueue {
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  virtual std::string_view name() const = 0;
   // A new text, and room for `capacity` tokens in all. Later calls do not allocate, but that a drafter
   // with a state may grow into its next bucket, as the target does.
   virtual Status begin(std::span<const TokenId> text, int64_t capacity) = 0;

@@ -16,7 +16,6 @@ class NgramDrafter final : public Drafter {
  public:
   NgramDrafter();
 
-  std::string_view name() const override { return "ngram"; }
   Status begin(std::span<const TokenId> text, int64_t capacity) override;
   void append(TokenId token) override { automaton_.append(token); }
   void offer_first(int32_t self, OfferQueue& offers) override;

@@ -52,7 +52,7 @@ Weights with_head(const Weights& drafter, const Weights& target, const TensorVie
 }  // namespace
 
 Status DraftNetwork::read_markov(const Weights& weights) {
-  const std::string prefix = weights.contains("model.fc.weight") ? "model." : "";
+  const std::string& prefix = model_.prefix;
   ASSIGN_OR_RETURN(w1_, read_matrix(weights, prefix + "markov_head.markov_w1.weight",
                                     model_.vocab_size, model_.markov_rank));
   ASSIGN_OR_RETURN(w2_, read_matrix(weights, prefix + "markov_head.markov_w2.weight",

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "espalier/decode/drafter.h"
@@ -26,7 +25,6 @@ class DSparkDrafter final : public decode::Drafter {
   // Fails where there is no memory. `engine` has a draft network; trees have `max_nodes` at most.
   static Result<std::unique_ptr<DSparkDrafter>> create(const Engine& engine, int64_t max_nodes);
 
-  std::string_view name() const override { return "dspark"; }
   bool is_costly() const override { return true; }
   Status begin(std::span<const TokenId> text, int64_t capacity) override;
   void append(TokenId token) override;

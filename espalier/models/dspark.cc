@@ -191,6 +191,7 @@ Result<DSpark> make_dspark(const Json& json, const Weights& weights, const Model
   DSpark drafter;
   ASSIGN_OR_RETURN(drafter.target_layers, read_target_layers(keys, target));
   ASSIGN_OR_RETURN(Config config, read_config(json, weights, target, drafter.target_layers.size()));
+  drafter.prefix = config.prefix;
   drafter.hidden_size = config.hidden;
   drafter.vocab_size = target.vocab_size;
   drafter.draft_rows = config.draft_rows;

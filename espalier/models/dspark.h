@@ -22,6 +22,7 @@ namespace espalier::models {
 inline constexpr const char* kDraftHeadTensor = "draft_head.weight";
 
 struct DSpark {
+  std::string prefix;  // of the tensors' names: "", or "model."
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;   // of the target
   int64_t draft_rows = 0;   // of the head; vocab_size without a draft vocabulary

@@ -15,7 +15,6 @@ class GuessingDrafter : public Drafter {
   GuessingDrafter(int64_t vocab, double right_share, uint64_t seed)
       : vocab_(vocab), right_share_(right_share), seed_(seed) {}
 
-  std::string_view name() const override { return "guessing"; }
   Status begin(std::span<const TokenId> text, int64_t) override {
     text_.assign(text.begin(), text.end());
     return Ok{};
